@@ -179,6 +179,30 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_RATE_REDUCE_MONITOR_PERIOD 0x9cu
 /* Reaction point: alpha at the first CNP, 0 to 1023 of 1024. */
 #define FERROCE_REG_INITIAL_ALPHA_VALUE 0xa0u
+/* Traffic classes: [1:0] 1: the PCP of a packet says its priority, 2: its DSCP; [10:8] priority of what has no tag, if the PCP says it. */
+#define FERROCE_REG_TRUST 0xa4u
+/* Traffic classes: priority of DSCPs 0 to 7, four bits each, of which the fourth is 0. */
+#define FERROCE_REG_DSCP_PRIO_0 0xa8u
+/* Traffic classes: priority of DSCPs 8 to 15. */
+#define FERROCE_REG_DSCP_PRIO_1 0xacu
+/* Traffic classes: priority of DSCPs 16 to 23. */
+#define FERROCE_REG_DSCP_PRIO_2 0xb0u
+/* Traffic classes: priority of DSCPs 24 to 31. */
+#define FERROCE_REG_DSCP_PRIO_3 0xb4u
+/* Traffic classes: priority of DSCPs 32 to 39. */
+#define FERROCE_REG_DSCP_PRIO_4 0xb8u
+/* Traffic classes: priority of DSCPs 40 to 47. */
+#define FERROCE_REG_DSCP_PRIO_5 0xbcu
+/* Traffic classes: priority of DSCPs 48 to 55. */
+#define FERROCE_REG_DSCP_PRIO_6 0xc0u
+/* Traffic classes: priority of DSCPs 56 to 63. */
+#define FERROCE_REG_DSCP_PRIO_7 0xc4u
+/* Traffic classes: class of each priority, four bits each, of which the upper two are 0. */
+#define FERROCE_REG_PRIO_CLASS 0xc8u
+/* Traffic classes: weight of each class, eight bits each: 0 strict, else 1 to 100, of 100 in all. */
+#define FERROCE_REG_CLASS_WEIGHT 0xccu
+/* Pause by priority (PFC): [7:0] priorities whose pause is obeyed. */
+#define FERROCE_REG_PFC_CONFIG 0xd0u
 
 /* opcode of a command. */
 /* Does nothing, answers OK. */
@@ -393,6 +417,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_FEATURE_CNP 0x4000u
 /* Rates: the limit of a queue pair, and the reaction point, by which CNPs slow queue pairs down. */
 #define FERROCE_FEATURE_RATES 0x8000u
+/* Traffic classes: trust tables, queues by class, pauses of the peer by priority. */
+#define FERROCE_FEATURE_CLASSES 0x10000u
 
 /* Head of a command. */
 #define FERROCE_CMD_SIZE 64u
@@ -899,6 +925,22 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_STAT_RP_CNP_HANDLED 0x1170u
 /* CNPs received for no connected queue pair, of another partition, or from or to an address that is not that of the connection; and CNPs in `rp_cnp_handled` that found the queue of congestion control full. They have no effect. */
 #define FERROCE_STAT_RP_CNP_IGNORED 0x1178u
+/* Pauses of priority 0 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
+#define FERROCE_STAT_RX_PRIO0_PAUSE 0x1180u
+/* Pauses of priority 1 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
+#define FERROCE_STAT_RX_PRIO1_PAUSE 0x1188u
+/* Pauses of priority 2 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
+#define FERROCE_STAT_RX_PRIO2_PAUSE 0x1190u
+/* Pauses of priority 3 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
+#define FERROCE_STAT_RX_PRIO3_PAUSE 0x1198u
+/* Pauses of priority 4 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
+#define FERROCE_STAT_RX_PRIO4_PAUSE 0x11a0u
+/* Pauses of priority 5 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
+#define FERROCE_STAT_RX_PRIO5_PAUSE 0x11a8u
+/* Pauses of priority 6 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
+#define FERROCE_STAT_RX_PRIO6_PAUSE 0x11b0u
+/* Pauses of priority 7 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
+#define FERROCE_STAT_RX_PRIO7_PAUSE 0x11b8u
 
 /* Doorbells: offsets in BAR0, 32-bit writes. */
 static inline uint32_t ferroce_sq_doorbell(uint32_t qpn) { return 0x100000u + 0x8u * qpn; }

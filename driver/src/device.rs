@@ -44,6 +44,8 @@ bitflags! {
         const CNP = feature::CNP;
         /// Limits of queue pairs, and CNPs that slow queue pairs down.
         const RATES = feature::RATES;
+        /// Traffic classes, and pauses of the peer by priority.
+        const CLASSES = feature::CLASSES;
     }
 }
 

@@ -3,9 +3,13 @@
 // 2^`LOG_DEPTH` beats of `WIDTH` bits beside `last`. A frame that is longer than that goes on as it comes, when the store is
 // full, so that nothing can stand still; keep it longer than the longest frame. A beat a cycle; the first beat of a frame
 // comes out two cycles after its last went in.
+//
+// A frame is begun only while about `FEW` beats are in the store or fewer: with those of the largest frame there is always a whole
+// frame behind the one that leaves, and not much more.
 module ferroce_frame_hold #(
     parameter WIDTH     = 576,
-    parameter LOG_DEPTH = 9
+    parameter LOG_DEPTH = 9,
+    parameter FEW       = 1 << LOG_DEPTH
 ) (
     input  wire             clk,
     input  wire             rst,
@@ -29,6 +33,9 @@ module ferroce_frame_hold #(
     reg           ends [0:(1<<A)-1];
     // The frame at the head is longer than the store.
     reg           giant;
+    // A frame has begun to come and not ended; another may begin.
+    reg           midway;
+    reg           few;
 
     wire          empty   = wr_ptr == rd_ptr;
     wire          full    = wr_ptr == (rd_ptr ^ {1'b1, {A{1'b0}}});
@@ -38,7 +45,9 @@ module ferroce_frame_hold #(
     wire          wr_end  = wr_go & s_last;
     wire          rd_end  = rd_go & end_out;
 
-    assign s_ready = ~full & ~rst;
+    wire [A:0]    level   = wr_ptr - rd_ptr;
+
+    assign s_ready = ~full & ~rst & (midway | few);
 
     always @(posedge clk) begin
         if (wr_go) begin
@@ -52,12 +61,16 @@ module ferroce_frame_hold #(
             rd_ptr  <= 0;
             whole   <= 0;
             giant   <= 1'b0;
+            midway  <= 1'b0;
+            few     <= 1'b1;
             m_valid <= 1'b0;
         end else begin
             wr_ptr  <= wr_ptr + {{A{1'b0}}, wr_go};
             rd_ptr  <= rd_ptr + {{A{1'b0}}, rd_go};
             whole   <= whole + {{A{1'b0}}, wr_end} - {{A{1'b0}}, rd_end};
             giant   <= (giant | (full & whole == 0)) & ~rd_end;
+            few     <= level <= FEW[A:0];
+            if (wr_go) midway <= ~s_last;
             m_valid <= rd_go | (m_valid & ~m_ready);
         end
     end

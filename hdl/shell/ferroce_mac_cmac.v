@@ -36,6 +36,10 @@ module ferroce_mac_cmac (
     output wire         m_axis_tvalid,
     input  wire         m_axis_tready,
 
+    // In the domain of core_clk, a priority each: the peer pauses it; nothing of it is sent any more.
+    output wire [7:0]   pause_req,
+    input  wire [7:0]   pause_ack,
+
     // In the domain of core_clk: {local fault, remote fault, aligned, up}, and the counters of `shell_page`.
     output wire [3:0]   link_status,
     output wire [31:0]  rx_overflow,
@@ -59,6 +63,8 @@ module ferroce_mac_cmac (
     wire         tx_tvalid;
     wire         tx_tready;
 
+    wire [8:0]   mac_pause_req;
+    wire [7:0]   mac_pause_ack;
     wire         aligned;
     wire         remote_fault;
     wire         local_fault;
@@ -104,6 +110,35 @@ module ferroce_mac_cmac (
         .ctl_rx_rsfec_enable_correction(1'b1),
         .ctl_rx_rsfec_enable_indication(1'b1),
         .ctl_rsfec_ieee_error_indication_mode(1'b0),
+        // Pauses by priority (PFC), not of the whole port: to the multicast address, whoever sends them. The core takes the frames
+        // and counts their time while the priority is acknowledged; to stop is the engine's.
+        .ctl_rx_pause_enable(9'h0ff),
+        .ctl_rx_pause_ack({1'b0, mac_pause_ack}),
+        .ctl_rx_enable_gcp(1'b0),
+        .ctl_rx_check_mcast_gcp(1'b0),
+        .ctl_rx_check_ucast_gcp(1'b0),
+        .ctl_rx_check_sa_gcp(1'b0),
+        .ctl_rx_check_etype_gcp(1'b0),
+        .ctl_rx_check_opcode_gcp(1'b0),
+        .ctl_rx_enable_pcp(1'b1),
+        .ctl_rx_check_mcast_pcp(1'b1),
+        .ctl_rx_check_ucast_pcp(1'b0),
+        .ctl_rx_check_sa_pcp(1'b0),
+        .ctl_rx_check_etype_pcp(1'b1),
+        .ctl_rx_check_opcode_pcp(1'b1),
+        .ctl_rx_enable_gpp(1'b0),
+        .ctl_rx_check_mcast_gpp(1'b0),
+        .ctl_rx_check_ucast_gpp(1'b0),
+        .ctl_rx_check_sa_gpp(1'b0),
+        .ctl_rx_check_etype_gpp(1'b0),
+        .ctl_rx_check_opcode_gpp(1'b0),
+        .ctl_rx_enable_ppp(1'b1),
+        .ctl_rx_check_mcast_ppp(1'b1),
+        .ctl_rx_check_ucast_ppp(1'b0),
+        .ctl_rx_check_sa_ppp(1'b0),
+        .ctl_rx_check_etype_ppp(1'b1),
+        .ctl_rx_check_opcode_ppp(1'b1),
+        .stat_rx_pause_req(mac_pause_req),
         .stat_rx_aligned(aligned),
         .stat_rx_remote_fault(remote_fault),
         .stat_rx_local_fault(local_fault),
@@ -169,7 +204,8 @@ module ferroce_mac_cmac (
         .m_ready(m_axis_tready)
     );
 
-    // To the MAC: a short queue for the crossing, then the store of a frame, 32 KiB.
+    // To the MAC: a short queue for the crossing, then the store of a frame, 32 KiB, of which little is used: what stands there
+    // leaves after a pause too.
     wire [BEAT-1:0] cross_beat;
     wire            cross_valid;
     wire            cross_ready;
@@ -192,7 +228,7 @@ module ferroce_mac_cmac (
         .m_valid(cross_valid),
         .m_ready(cross_ready)
     );
-    ferroce_frame_hold #(.WIDTH(BEAT - 1), .LOG_DEPTH(9)) tx_hold (
+    ferroce_frame_hold #(.WIDTH(BEAT - 1), .LOG_DEPTH(9), .FEW(66)) tx_hold (
         .clk(mac_clk),
         .rst(queue_rst),
         .s_data(cross_beat[BEAT-2:0]),
@@ -236,6 +272,20 @@ module ferroce_mac_cmac (
         .src_clk(mac_clk), .src_rst(queue_rst), .event_in(dropped),
         .dst_clk(core_clk), .dst_rst(core_rst), .count(tx_dropped)
     );
+    // Levels, of each priority by itself.
+    reg [7:0] pause_ack_q;
+    always @(posedge core_clk) pause_ack_q <= pause_ack;
+
+    ferroce_cdc_level #(.WIDTH(8)) pause_in (
+        .clk(core_clk),
+        .d(mac_pause_req[7:0]),
+        .q(pause_req)
+    );
+    ferroce_cdc_level #(.WIDTH(8)) pause_out (
+        .clk(mac_clk),
+        .d(pause_ack_q),
+        .q(mac_pause_ack)
+    );
     ferroce_cdc_level #(.WIDTH(4)) status (
         .clk(core_clk),
         .d({local_fault, remote_fault, aligned, up}),
@@ -243,5 +293,5 @@ module ferroce_mac_cmac (
     );
 
     // The queue from the MAC is never full when `rx_drop` writes: it looks at `s_high`, which leaves room.
-    wire unused = &{1'b0, rx_ready, cross_high};
+    wire unused = &{1'b0, rx_ready, cross_high, mac_pause_req[8]};
 endmodule

@@ -101,6 +101,8 @@ module ferroce_nic_100g (
     wire         tx_tuser;
     wire         tx_tvalid;
     wire         tx_tready;
+    wire [7:0]   pause_req;
+    wire [7:0]   pause_ack;
 
     // The reset of all that runs with the core, for some cycles longer than that of PCIe.
     ferroce_cdc_reset reset_core (.clk(core_clk), .arst(arst), .rst(core_rst));
@@ -207,6 +209,8 @@ module ferroce_nic_100g (
         .m_axis_tx_tuser(tx_tuser),
         .m_axis_tx_tvalid(tx_tvalid),
         .m_axis_tx_tready(tx_tready),
+        .pause_req(pause_req),
+        .pause_ack(pause_ack),
         .s_axil_awaddr(host_awaddr),
         .s_axil_awvalid(host_awvalid),
         .s_axil_awready(host_awready),
@@ -281,6 +285,8 @@ module ferroce_nic_100g (
         .m_axis_tuser(rx_tuser),
         .m_axis_tvalid(rx_tvalid),
         .m_axis_tready(rx_tready),
+        .pause_req(pause_req),
+        .pause_ack(pause_ack),
         .link_status(link_status),
         .rx_overflow(rx_overflow),
         .rx_bad(rx_bad),

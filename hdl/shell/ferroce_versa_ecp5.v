@@ -232,6 +232,9 @@ module ferroce_versa_ecp5 (
         .m_axis_tx_tuser(tx_tuser),
         .m_axis_tx_tvalid(tx_tvalid),
         .m_axis_tx_tready(tx_tready),
+        // `mac_1g` takes no pauses
+        .pause_req(8'h00),
+        .pause_ack(),
         .s_axil_awaddr(host_awaddr[21:0]),
         .s_axil_awvalid(host_awvalid & wr_engine),
         .s_axil_awready(eng_awready),

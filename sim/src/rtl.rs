@@ -16,8 +16,10 @@ use crate::axi::lite::{self, FromHost, Master, ToHost};
 use crate::axi::stream::{Beat, Sink, Source, Stand};
 use crate::axi::{self, FromMaster, Memory, Slave, ToMaster, Violation, Violations};
 use crate::bench::RESET_CYCLES;
+use crate::fabric::Line;
+use crate::mac::Mac;
 use crate::memory::HostMemory;
-use crate::nic::Nic;
+use crate::nic::{NS_PER_CYCLE, Nic};
 use crate::random::{Pauses, Pausing};
 
 pub use verilated::VerilatedPins;
@@ -34,6 +36,8 @@ pub struct Inputs {
     pub rx: Beat,
     /// `m_axis_tx_tready`.
     pub tx_ready: bool,
+    /// `pause_req`.
+    pub pause_req: u8,
     /// `s_axil`.
     pub lite: FromHost,
     /// `m_axi`.
@@ -49,6 +53,8 @@ pub struct Outputs {
     pub rx_ready: bool,
     /// `m_axis_tx`.
     pub tx: Beat,
+    /// `pause_ack`.
+    pub pause_ack: u8,
     /// `s_axil`.
     pub lite: ToHost,
     /// `m_axi`.
@@ -157,6 +163,7 @@ pub struct Engine<P> {
     lite: Master,
     rx: Source,
     tx: Sink,
+    mac: Mac,
     irq: Hold<u16>,
     irq_pausing: Pausing,
     interrupts: VecDeque<u16>,
@@ -194,6 +201,8 @@ impl<P: Pins> Engine<P> {
             rx: Source::new(lanes, options.rx, seeds.u64(..)),
             tx: Sink::new(lanes, options.tx, options.tx_room, seeds.u64(..))
                 .standing(options.tx_stand),
+            // 512 bits are the data path of 100 Gb/s, 64 that of 10
+            mac: Mac::new(Line::ethernet(if lanes == 64 { 100 } else { 10 }, 1)),
             irq: Hold::new("irq"),
             irq_pausing: Pausing::new(options.irq),
             interrupts: VecDeque::new(),
@@ -286,6 +295,8 @@ impl<P: Pins> Engine<P> {
         self.lite.step(now, &mut i.lite, &o.lite);
         self.rx.step(now, &mut i.rx, o.rx_ready);
         self.tx.step(now, &o.tx, &mut i.tx_ready);
+        self.mac.pass(NS_PER_CYCLE * 1000, o.pause_ack);
+        i.pause_req = self.mac.requests();
         self.irq
             .check(now, o.irq_valid, i.irq_ready, &o.irq_vector, &mut self.log);
         if o.irq_valid && i.irq_ready {
@@ -331,7 +342,9 @@ impl<P: Pins> Nic for Engine<P> {
     }
 
     fn receive(&mut self, frame: &[u8]) {
-        self.rx.push(frame, false);
+        if !self.mac.take(frame) {
+            self.rx.push(frame, false);
+        }
     }
 
     fn arriving(&self) -> usize {

@@ -14,6 +14,9 @@ fn frames<const W: usize, const K: usize>(count: usize, pauses: Pauses) -> (u64,
     let mut bytes = [0; 8];
     bytes[..6].copy_from_slice(&MAC);
     bench.dut_mut().set(mac, u64::from_le_bytes(bytes));
+    let mark = bench.dut().input("mark").unwrap();
+    bench.dut_mut().set(mark, 0x15);
+    let m_mark = bench.dut().output("m_mark").unwrap();
     let mut s = AxisSource::new(bench.dut(), "s", pauses).unwrap();
     let mut m = AxisSink::new(bench.dut(), "m", pauses).unwrap();
     let mut own = AxisSink::new(bench.dut(), "own", pauses).unwrap();
@@ -53,6 +56,7 @@ fn frames<const W: usize, const K: usize>(count: usize, pauses: Pauses) -> (u64,
         .unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(m.count() + own.count(), count as u64);
     assert!(m.count() > 0 && own.count() > 0);
+    assert_eq!(bench.dut().get(m_mark), 0x15);
     (beats, bench.cycle() - start)
 }
 

@@ -34,6 +34,7 @@ const INPUTS: &[Port<Inputs>] = &[
     ("s_axis_rx_tlast", 1, |i| i.rx.last.into(), |i| i.rx.valid),
     ("s_axis_rx_tuser", 1, |i| i.rx.user.into(), |i| i.rx.valid),
     ("m_axis_tx_tready", 1, |i| i.tx_ready.into(), |_| true),
+    ("pause_req", 8, |i| i.pause_req.into(), |_| true),
     ("s_axil_awvalid", 1, |i| i.lite.awvalid.into(), |_| true),
     (
         "s_axil_awaddr",
@@ -79,6 +80,7 @@ const INPUTS: &[Port<Inputs>] = &[
 
 const OUTPUTS: &[Port<Outputs>] = &[
     ("s_axis_rx_tready", 1, |o| o.rx_ready.into(), |_| true),
+    ("pause_ack", 8, |o| o.pause_ack.into(), |_| true),
     ("m_axis_tx_tvalid", 1, |o| o.tx.valid.into(), |_| true),
     ("m_axis_tx_tkeep", 8, |o| o.tx.keep, |o| o.tx.valid),
     ("m_axis_tx_tlast", 1, |o| o.tx.last.into(), |o| o.tx.valid),

@@ -14,6 +14,11 @@ module cmac_usplus_0 (
     input  wire ctl_rx_enable, ctl_rx_force_resync, ctl_rx_test_pattern, ctl_tx_enable, ctl_tx_test_pattern,
     input  wire ctl_tx_send_idle, ctl_tx_send_rfi, ctl_tx_send_lfi, ctl_tx_rsfec_enable, ctl_rx_rsfec_enable,
     input  wire ctl_rx_rsfec_enable_correction, ctl_rx_rsfec_enable_indication, ctl_rsfec_ieee_error_indication_mode,
+    input  wire [8:0] ctl_rx_pause_enable, ctl_rx_pause_ack, output bit [8:0] stat_rx_pause_req,
+    input  wire ctl_rx_enable_gcp, ctl_rx_check_mcast_gcp, ctl_rx_check_ucast_gcp, ctl_rx_check_sa_gcp, ctl_rx_check_etype_gcp, ctl_rx_check_opcode_gcp,
+    input  wire ctl_rx_enable_pcp, ctl_rx_check_mcast_pcp, ctl_rx_check_ucast_pcp, ctl_rx_check_sa_pcp, ctl_rx_check_etype_pcp, ctl_rx_check_opcode_pcp,
+    input  wire ctl_rx_enable_gpp, ctl_rx_check_mcast_gpp, ctl_rx_check_ucast_gpp, ctl_rx_check_sa_gpp, ctl_rx_check_etype_gpp, ctl_rx_check_opcode_gpp,
+    input  wire ctl_rx_enable_ppp, ctl_rx_check_mcast_ppp, ctl_rx_check_ucast_ppp, ctl_rx_check_sa_ppp, ctl_rx_check_etype_ppp, ctl_rx_check_opcode_ppp,
     output bit stat_rx_aligned, stat_rx_remote_fault, stat_rx_local_fault,
     output bit [511:0] rx_axis_tdata, output bit [63:0] rx_axis_tkeep, output bit rx_axis_tlast, rx_axis_tuser, rx_axis_tvalid,
     input  wire [511:0] tx_axis_tdata, input wire [63:0] tx_axis_tkeep, input wire tx_axis_tlast, tx_axis_tuser, tx_axis_tvalid,
@@ -37,6 +42,8 @@ module mac_tb;
     logic s_axis_tlast, s_axis_tuser, s_axis_tvalid, s_axis_tready;
     logic m_axis_tlast, m_axis_tuser, m_axis_tvalid, m_axis_tready;
     wire [3:0]  link_status, tx_p, tx_n;
+    wire [7:0]  pause_req;
+    logic [7:0] pause_ack;
     wire [31:0] rx_overflow, rx_bad, tx_dropped;
     ferroce_mac_cmac dut (.*, .refclk_p(1'b0), .refclk_n(1'b1), .rx_p(4'd0), .rx_n(4'd0));
 
@@ -210,6 +217,15 @@ module mac_tb;
         #20000 dut.cmac.stat_rx_aligned = 1;
         #100000;
         if (link_status !== 4'b0011) fail("link status");
+
+        // Pauses cross, each priority by itself; that of the whole port does not.
+        dut.cmac.stat_rx_pause_req = 9'h1a5;
+        pause_ack = 8'h5a;
+        #40000;
+        if (pause_req !== 8'ha5 || dut.cmac.ctl_rx_pause_ack !== 9'h05a) fail("pauses");
+        if (dut.cmac.ctl_rx_pause_enable !== 9'h0ff || !dut.cmac.ctl_rx_enable_ppp) fail("pauses are not taken");
+        dut.cmac.stat_rx_pause_req = 0;
+        pause_ack = 0;
 
         // The line's rate, then all it can do, then a core that stands still at times.
         for (int i = 0; i < 6; i++) begin

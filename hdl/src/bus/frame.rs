@@ -28,6 +28,12 @@ payload! {
         vlan: Bit,
         /// The packet is an acknowledgement.
         ack: Bit,
+        /// It is a CNP.
+        cnp: Bit,
+        /// It is of the lane of responses.
+        response: Bit,
+        /// Its class.
+        packet_class: Bits<2>,
         /// Bytes of the frame, the ICRC included.
         length: Bits<13>,
     }

@@ -37,7 +37,12 @@ mod word {
         MIN_TIME_BETWEEN_CNPS,
         CNP_CONFIG,
         RP_CONFIG,
-        LINE_RATE
+        LINE_RATE,
+        TRUST,
+        DSCP_PRIO_0,
+        PRIO_CLASS,
+        CLASS_WEIGHT,
+        PFC_CONFIG
     );
 }
 pub(super) use word::*;
@@ -75,7 +80,7 @@ const _: () = {
         i += 1;
     }
     assert!(
-        regs::REGISTERS.len() == LINE_RATE + RP_RANGES.len(),
+        TRUST == LINE_RATE + RP_RANGES.len() && regs::REGISTERS.len() == PFC_CONFIG + 1,
         "all are in `word`"
     );
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);

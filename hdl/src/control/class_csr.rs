@@ -1,21 +1,16 @@
-//! Registers of the traffic classes, for [`csr`](super::csr), which has no part of them yet.
+//! Registers of the traffic classes, part of [`csr`](super::csr).
 //!
 //! A write has its effect one cycle later; a read is answered in its cycle, with 0 for other registers. Bits that mean nothing read
 //! 0.
 use ferroce_proto::abi::classes::{self, Trust};
 
+use super::bar::{CLASS_WEIGHT, DSCP_PRIO_0, PFC_CONFIG, PRIO_CLASS, TRUST};
 use super::register_access::RegisterAccess;
 use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
 /// Registers of the priorities of DSCPs, eight each.
 const TABLE: usize = 8;
-/// Numbers of the registers.
-const TRUST: usize = classes::TRUST as usize / 4;
-const DSCP_PRIO: usize = classes::DSCP_PRIO as usize / 4;
-const PRIO_CLASS: usize = classes::PRIO_CLASS as usize / 4;
-const CLASS_WEIGHT: usize = classes::CLASS_WEIGHT as usize / 4;
-const PFC_CONFIG: usize = classes::PFC_CONFIG as usize / 4;
 /// What is held of them.
 const TRUST_HELD: u64 = 0x703;
 const DSCP_PRIO_HELD: u64 = classes::DSCP_PRIO_MASK as u64;
@@ -97,13 +92,13 @@ impl Logic for ClassCsr {
         }
         let mut all = bits::<256>(0);
         for i in 0..TABLE {
-            if access.write & (access.at == DSCP_PRIO + i) {
+            if access.write & (access.at == DSCP_PRIO_0 + i) {
                 table[i] = access.data & DSCP_PRIO_HELD;
             }
             if access.clear {
                 table[i] = initial[i];
             }
-            if access.from == DSCP_PRIO + i {
+            if access.from == DSCP_PRIO_0 + i {
                 value = table[i];
             }
             all = all | (table[i].resize::<256>() << (32 * i));

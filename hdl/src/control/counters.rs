@@ -53,6 +53,8 @@ pub struct Counters {
     pub cmd_done: Signal<In, Bit>,
     /// With `cmd_done`: it failed.
     pub cmd_failed: Signal<In, Bit>,
+    /// Priorities of which a pause begins.
+    pub paused: Signal<In, Bits<8>>,
     /// Counter to read.
     pub index: Signal<In, Bits<6>>,
     /// It is asked for in this cycle.
@@ -131,6 +133,14 @@ impl Logic for Counters {
             np_cnp_sent: tx_cnps,
             rp_cnp_handled: notified.handled,
             rp_cnp_ignored: sum(notified.ignored, cnp_lost),
+            rx_prio0_pause: paused.bit(0),
+            rx_prio1_pause: paused.bit(1),
+            rx_prio2_pause: paused.bit(2),
+            rx_prio3_pause: paused.bit(3),
+            rx_prio4_pause: paused.bit(4),
+            rx_prio5_pause: paused.bit(5),
+            rx_prio6_pause: paused.bit(6),
+            rx_prio7_pause: paused.bit(7),
         };
         stats.index = index;
         stats.read = read;

@@ -17,12 +17,14 @@
 
 use super::axil::AxilSlave;
 use super::bar::*;
+use super::class_csr::ClassCsr;
 use super::doorbells::Doorbells;
 use super::exception_csr::{ExceptionCsr, ExceptionStatus};
 use super::notify_csr::NotifyCsr;
 use super::reaction_csr::ReactionCsr;
 use super::register_access::RegisterAccess;
 use crate::bus::payload::payload;
+use crate::egress::types::ClassSetup;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::prelude::*;
 use crate::queue::cq_write::CqArm;
@@ -110,6 +112,8 @@ pub struct Csr<const Q: usize, const C: usize> {
     pub notify: Signal<Out, NotifySetup>,
     /// What the host says of congestion control.
     pub congestion: Signal<Out, CongestionSetup>,
+    /// What the host says of classes.
+    pub classes: Signal<Out, ClassSetup>,
     /// Rate of the port of this build, Mb/s.
     pub line_rate: Signal<In, Bits<20>>,
     /// Arm doorbells of completion queues.
@@ -128,6 +132,7 @@ pub struct Csr<const Q: usize, const C: usize> {
     exceptions: ExceptionCsr,
     cnps: NotifyCsr,
     rates: ReactionCsr,
+    traffic: ClassCsr,
     counting: Reg<Bit>,
     doorbells: Doorbells<Q, C>,
 
@@ -188,6 +193,8 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         rates.access = access;
         rates.build_rate = line_rate;
         congestion = rates.setup;
+        traffic.access = access;
+        classes = traffic.setup;
         if written {
             match at.slice::<6>(2) {
                 CONTROL => {
@@ -237,7 +244,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             CMD_PI => state.cmd_pi,
             CMD_CI => cmd_ci.resize::<32>(),
             SCRATCH => state.scratch,
-            _ => exceptions.value | cnps.value | rates.value,
+            _ => exceptions.value | cnps.value | rates.value | traffic.value,
         };
         let counter = (from.slice::<13>(9) == STATS_AT) & (from.slice::<6>(3) < STATS);
         bus.found = false;

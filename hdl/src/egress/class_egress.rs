@@ -60,6 +60,8 @@ pub struct ClassEgress<
     pub pause: Signal<In, Bits<N>>,
     /// Queues of which a frame is under way: from the cycle behind its first beat's read to that in which its last one is taken.
     pub active: Signal<Out, Bits<N>>,
+    /// Queue of which a beat leaves, if any.
+    pub pop: Signal<Out, Bits<N>>,
     /// Share of each queue, 128 bytes a round; 0: strict.
     pub weight: [Signal<In, Bits<7>>; N],
     /// Frames.
@@ -155,6 +157,7 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
         came = comes;
         open = opens;
         waiting = full;
+        pop = turn.pop;
         // Write, in the cycle behind that in which the beat came.
         into.choice = came;
         data.we = came.any();

@@ -36,6 +36,14 @@ pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: us
     pub open: Signal<Out, Bits<QUEUES>>,
     /// Queues that hold a beat.
     pub waiting: Signal<Out, Bits<QUEUES>>,
+    /// Queue of which a beat leaves, if any.
+    pub pop: Signal<Out, Bits<QUEUES>>,
+    /// No queue is to start a frame.
+    pub halt: Signal<In, Bit>,
+    /// No frame of any is under way.
+    pub halted: Signal<Out, Bit>,
+    /// Priorities of which a pause that is obeyed begins.
+    pub paused: Signal<Out, Bits<8>>,
     /// Priorities that the peer pauses, in this clock.
     pub pause_req: Signal<In, Bits<8>>,
     /// Of which nothing is sent any more.
@@ -66,12 +74,16 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: us
             room[i] = queues.room[i];
         }
         waiting = queues.waiting;
+        pop = queues.pop;
         for c in 0..CLASSES {
             queues.weight[c] = setup.weight.slice::<7>(8 * c);
             queues.weight[c + CLASSES] = bits::<7>(0);
         }
         pauses.setup = setup;
         pauses.request = pause_req;
+        pauses.halt = halt;
+        halted = pauses.halted;
+        paused = pauses.paused;
         pause_ack = pauses.acknowledge;
         pauses.active = queues.active;
         queues.pause = pauses.pause;

@@ -1,6 +1,7 @@
 //! Where frames wait for the wire, by class: queues, pause, and whose turn it is (`docs/classes.md`).
 pub mod account;
 pub mod class_egress;
+pub mod class_entry;
 pub mod class_of;
 pub mod class_port;
 pub mod class_queue;

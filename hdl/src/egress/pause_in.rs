@@ -4,6 +4,8 @@
 //! shorter than was asked for (CMAC with `ctl_rx_check_ack`, PG203). A queue is shut while any priority of its class is paused and
 //! obeyed. `acknowledge` follows when no frame of the class is under way: what was begun goes to its end.
 //!
+//! `halt` shuts all queues, whoever asks for what; `halted` follows when nothing is under way.
+//!
 //! Latency: a cycle to `pause`; 4 cycles to `acknowledge` if nothing is under way.
 //!
 //! Assumes: from 2 cycles behind `pause` on nothing of the queue enters `active`, as of [`ClassEgress`](super::class_egress::ClassEgress).
@@ -13,6 +15,7 @@ use crate::prelude::*;
 
 /// Priorities.
 const PRIORITIES: usize = 8;
+const ALL: u64 = (1 << CLASSES) - 1;
 
 /// The block.
 #[derive(Clone, Debug, Block)]
@@ -25,6 +28,12 @@ pub struct PauseIn {
     pub request: Signal<In, Bits<PRIORITIES>>,
     /// Of which nothing is sent any more.
     pub acknowledge: Signal<Out, Bits<PRIORITIES>>,
+    /// All are paused, by no one's request.
+    pub halt: Signal<In, Bit>,
+    /// With `halt`: nothing is under way.
+    pub halted: Signal<Out, Bit>,
+    /// Priorities of which a pause that is obeyed begins.
+    pub paused: Signal<Out, Bits<PRIORITIES>>,
     /// Queues that are to start no frame.
     pub pause: Signal<Out, Bits<QUEUES>>,
     /// Queues of which a frame is under way.
@@ -53,11 +62,16 @@ impl Logic for PauseIn {
                 }
             }
         }
+        if halt {
+            shuts = bits::<CLASSES>(ALL);
+        }
         shut = shuts;
         pause = shut.resize::<QUEUES>() | (shut.resize::<QUEUES>() << CLASSES);
         // `active` is complete when the class has been shut for two cycles
         shut_1 = shut;
         still = shut & shut_1 & !(active.low::<CLASSES>() | active.slice::<CLASSES>(CLASSES));
+        halted = still.all();
+        paused = obeyed & !asks;
         asks = obeyed;
         let mut stopped = bits::<PRIORITIES>(0);
         for k in 0..PRIORITIES {

@@ -12,6 +12,18 @@ payload! {
         beats: Bits<14>,
     }
 
+    /// What of a frame says its queue.
+    FrameMark {
+        /// Class.
+        packet_class: Bits<2>,
+        /// An acknowledgement.
+        ack: Bit,
+        /// A CNP.
+        cnp: Bit,
+        /// Of the lane of responses.
+        response: Bit,
+    }
+
     /// A frame has left the assembler.
     FramePass {
         /// Number of its part.

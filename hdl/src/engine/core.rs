@@ -4,10 +4,15 @@ use super::receive::ReceiveSide;
 use super::transmit::TransmitSide;
 use crate::bus::dma_client::*;
 use crate::bus::types::if_there;
+use crate::bus::valid::Valid;
 use crate::control::counters::Counters;
 use crate::control::drain::section::*;
 use crate::control::exception_csr::ExceptionStatus;
 use crate::control::restart::{CONTROL, PARTS, RECEIVE, TRANSMIT};
+use crate::egress::QUEUES;
+use crate::egress::class_entry::ClassEntry;
+use crate::egress::class_port::ClassPort;
+use crate::egress::types::{ClassSetup, Space};
 use crate::eth::exception_types::ExceptionSetup;
 use crate::eth::exceptions::Exceptions;
 use crate::eth::loopback::Loopback;
@@ -35,6 +40,9 @@ pub struct Core<
     const O: usize,
     const G: usize,
     const B: usize,
+    const E: usize,
+    const F: usize,
+    const T: usize,
 > {
     /// Clock, and the reset of the core.
     pub clock: ClkRst,
@@ -70,6 +78,12 @@ pub struct Core<
     pub notify: Signal<In, NotifySetup>,
     /// What the host says of congestion control.
     pub congestion: Signal<In, CongestionSetup>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
+    /// Priorities that the peer pauses, in this clock.
+    pub pause_req: Signal<In, Bits<8>>,
+    /// Of which nothing is sent any more.
+    pub pause_ack: Signal<Out, Bits<8>>,
     /// Arm doorbells of completion queues.
     pub cq_doorbell: StreamIn<CqArm>,
     /// Counter to read.
@@ -101,10 +115,13 @@ pub struct Core<
     /// As large as the packet buffer.
     exceptions: Exceptions<W, K, B>,
     loopback: Loopback<W, K>,
+    entry: ClassEntry<W, K>,
+    queues: ClassPort<W, K, E, F, T>,
     return_path: ReturnPath<W, K, B>,
     regions: MrTable<M, CHECKERS>,
     control: Control<W, K, Q, M, C, O>,
     counters: Counters,
+    no_space: Zero<Valid<Space>>,
 }
 
 impl<
@@ -116,11 +133,14 @@ impl<
     const O: usize,
     const G: usize,
     const B: usize,
-> Logic for Core<W, K, Q, M, C, O, G, B>
+    const E: usize,
+    const F: usize,
+    const T: usize,
+> Logic for Core<W, K, Q, M, C, O, G, B, E, F, T>
 {
     describe!(
         "core",
-        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}"),
+        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}_e{E}_{T}"),
         "All of the engine that CONTROL.reset resets."
     );
 
@@ -139,8 +159,25 @@ impl<
         forward!(return_path.own <= loopback.own);
         forward!(receive.s_axis_rx <= return_path.m_axis);
         forward!(exceptions.s_axis <= transmit.m_axis_tx);
+        exceptions.s_mark = transmit.mark;
         forward!(loopback.s <= exceptions.m_axis);
-        forward!(m_axis_tx <= loopback.m);
+        loopback.mark = exceptions.m_mark;
+        forward!(entry.s_axis <= loopback.m);
+        entry.mark = loopback.m_mark;
+        forward!(queues.s_axis <= entry.m_axis);
+        copy!(queues <= entry; queue, reserve);
+        queues.give_back = no_space;
+        entry.pop = queues.pop;
+        for i in 0..QUEUES {
+            entry.room[i] = queues.room[i];
+        }
+        forward!(m_axis_tx <= queues.m_axis);
+        queues.setup = classes;
+        queues.pause_req = pause_req;
+        queues.halt = stall;
+        pause_ack = queues.pause_ack;
+        transmit.classes = classes;
+        exceptions.classes = classes;
         loopback.mac = control.tables.mac;
         return_path.overflow = receive.stats.rx_overflow;
         exceptions.setup = exception;
@@ -211,7 +248,8 @@ impl<
             control.written[i] = host.done[i];
         }
         host.stall = stall;
-        idle = host.idle & !exceptions.m_axis.tvalid & !loopback.m.tvalid;
+        // what waits in the queues is lost
+        idle = host.idle & queues.halted;
         dma_error = host.error;
 
         // memory regions
@@ -274,6 +312,7 @@ impl<
         copy!(counters <= transmit;
             retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps, cnp_lost);
         copy!(counters <= exceptions; stored, dropped, refused, sent, sent_bytes);
+        counters.paused = queues.paused;
         copy!(counters <= control; cq_overflow, cmd_done, cmd_failed);
         counters.index = stat_index;
         counters.read = stat_read;

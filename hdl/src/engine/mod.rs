@@ -43,7 +43,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::RESIZE_CQ
     | feature::MEM_WINDOW
     | feature::CNP
-    | feature::RATES;
+    | feature::RATES
+    | feature::CLASSES;
 /// This build does `what`, a bit of [`feature`].
 const fn has(what: u32) -> bool {
     FEATURES & what != 0
@@ -52,7 +53,8 @@ const fn has(what: u32) -> bool {
 /// The engine, with a data path of `W` bits = `K` bytes.
 ///
 /// It has 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues and 2^`O` outstanding messages. The store of
-/// payload to send holds 2 * 2^`G` beats, the packet buffer 2^`B` beats.
+/// payload to send holds 2 * 2^`G` beats, the packet buffer 2^`B` beats, a queue of frames 2^`E`, all of them 2^`F`; the largest
+/// frame of the transport has `T`.
 #[derive(Block)]
 pub struct Engine<
     const W: usize,
@@ -63,6 +65,9 @@ pub struct Engine<
     const O: usize,
     const G: usize,
     const B: usize,
+    const E: usize,
+    const F: usize,
+    const T: usize,
 > {
     /// Clock and reset.
     pub clock: ClkRst,
@@ -70,6 +75,10 @@ pub struct Engine<
     pub s_axis_rx: AxisIn<W, K>,
     /// Frames to the MAC, without FCS, not padded.
     pub m_axis_tx: AxisOut<W, K>,
+    /// Priorities that the peer pauses, as the MAC says, in this clock.
+    pub pause_req: Signal<In, Bits<8>>,
+    /// Of which nothing is sent any more: the time of the pause counts.
+    pub pause_ack: Signal<Out, Bits<8>>,
     /// Registers and doorbells: BAR0.
     pub s_axil: AxiLiteIn,
     /// Host memory.
@@ -83,7 +92,7 @@ pub struct Engine<
 
     csr: Csr<Q, C>,
     restart: Restart,
-    core: Core<W, K, Q, M, C, O, G, B>,
+    core: Core<W, K, Q, M, C, O, G, B, E, F, T>,
     #[init(word(Self::PARAMS.emit()))]
     params: Constant<Bits<32>>,
     #[init(word(Self::PARAMS2.emit()))]
@@ -112,7 +121,10 @@ impl<
     const O: usize,
     const G: usize,
     const B: usize,
-> Engine<W, K, Q, M, C, O, G, B>
+    const E: usize,
+    const F: usize,
+    const T: usize,
+> Engine<W, K, Q, M, C, O, G, B, E, F, T>
 {
     const PARAMS: Params = Params {
         log_qp: Q as u8,
@@ -142,7 +154,10 @@ impl<
     const O: usize,
     const G: usize,
     const B: usize,
-> Logic for Engine<W, K, Q, M, C, O, G, B>
+    const E: usize,
+    const F: usize,
+    const T: usize,
+> Logic for Engine<W, K, Q, M, C, O, G, B, E, F, T>
 {
     describe!(
         "ferroce",
@@ -183,6 +198,9 @@ impl<
         csr.exception_status = core.exception_status;
         core.notify = csr.notify;
         core.congestion = csr.congestion;
+        core.classes = csr.classes;
+        core.pause_req = pause_req;
+        pause_ack = core.pause_ack;
         csr.line_rate = line_rate;
         forward!(core.cq_doorbell <= csr.cq_doorbell);
         core.stat_index = csr.stat_index;

@@ -5,6 +5,7 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
+use crate::egress::types::{ClassSetup, FrameMark};
 use crate::eth::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
@@ -69,6 +70,8 @@ pub struct TransmitSide<
     pub cq: StreamOut<CqToken>,
     /// Frames.
     pub m_axis_tx: AxisOut<W, K>,
+    /// With each beat: what its frame is.
+    pub mark: Signal<Out, FrameMark>,
     /// Answer to a command.
     pub sq_query_valid: Signal<Out, Bit>,
     /// Requester's part of the state, before the command.
@@ -115,6 +118,8 @@ pub struct TransmitSide<
     pub tx_acks: Signal<Out, Bit>,
     /// A CNP leaves.
     pub tx_cnps: Signal<Out, Bit>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// What the host says of congestion control.
     pub congestion: Signal<In, CongestionSetup>,
     /// A queue pair received a CNP of its peer.
@@ -243,7 +248,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         back.av_image = tables.av;
         back.gid_index = tables.gid.index;
         back.gid = tables.gid.gid;
+        back.classes = classes;
         forward!(m_axis_tx <= back.m_axis_tx);
+        mark = back.mark;
         lost = back.lost[0];
         lost_qpn = back.lost_qpn[0];
         lost_psn = back.lost_psn[0];

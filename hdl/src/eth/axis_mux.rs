@@ -13,6 +13,8 @@ pub struct AxisMux<const W: usize, const K: usize> {
     pub s_axis: [AxisIn<W, K>; 2],
     /// All frames.
     pub m_axis: AxisOut<W, K>,
+    /// Of lane 1.
+    pub second: Signal<Out, Bit>,
     arbiter: Arbiter<2>,
     open: Reg<Bit>,
     owner: Reg<Bits<2>>,
@@ -42,6 +44,7 @@ impl<const W: usize, const K: usize> Logic for AxisMux<W, K> {
             copy!(m_axis <= s_axis[1]; tdata, tkeep, tuser);
             last = s_axis[1].tlast;
         }
+        second = grant.bit(1);
         m_axis.tlast = last;
         let offered = (grant & requests).any();
         m_axis.tvalid = offered;

@@ -16,10 +16,12 @@
 
 use ferroce_proto::abi::exception::{LARGE_SLOT_BYTES, MIN_FRAME};
 
+use super::exception_class::ExceptionClass;
 use super::exception_types::{
     ExceptionSetup, HEAD_BYTES, LARGE_SLOT_SHIFT, LONGEST, LONGEST_LARGE, SLOT_SHIFT,
 };
 use crate::bus::types::ReadReq;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
 /// What the block is doing.
@@ -57,6 +59,8 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     pub clock: ClkRst,
     /// What the host says.
     pub setup: Signal<In, ExceptionSetup>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// Frames may start.
     pub enable: Signal<In, Bit>,
     /// Reads.
@@ -65,6 +69,8 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     pub beat: ReadBeatIn<W>,
     /// Frames.
     pub m_axis: AxisOut<W, K>,
+    /// Class of the frame.
+    pub packet_class: Signal<Out, Bits<2>>,
     /// A frame is counted elsewhere in this cycle.
     pub other: Signal<In, Bit>,
     /// A frame has left; one cycle.
@@ -78,6 +84,7 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
 
     #[init(Ram::new(Style::Block))]
     ram: Ram<Bits<W>, A>,
+    class: ExceptionClass<W, K>,
     #[init(Reg::new(ExceptionTxState::Idle))]
     state: Reg<ExceptionTxState>,
     done: Reg<Bits<16>>,
@@ -256,6 +263,11 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
                 state = ExceptionTxState::Idle;
             }
         }
+        class.setup = classes;
+        class.valid = beat.valid & (state == ExceptionTxState::Take);
+        class.place = fill.resize::<16>();
+        class.data = beat.data;
+        packet_class = class.packet_class;
         ram.re = fetch;
         ram.raddr = drain;
 

@@ -5,6 +5,7 @@ use super::exception_rx::ExceptionRx;
 use super::exception_tx::ExceptionTx;
 use super::exception_types::{ExceptionSetup, RawBeat};
 use crate::bus::types::{ReadReq, WriteCmd};
+use crate::egress::types::{ClassSetup, FrameMark};
 use crate::prelude::*;
 
 /// The queue, with buffers of 2^A beats each way, and the merge of its frames with those of the transport.
@@ -14,6 +15,8 @@ pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     pub clock: ClkRst,
     /// What the host says.
     pub setup: Signal<In, ExceptionSetup>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// Frames may leave.
     pub enable: Signal<In, Bit>,
     /// A received beat.
@@ -22,8 +25,12 @@ pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     pub raw_data: Signal<In, Bits<W>>,
     /// Frames of the transport.
     pub s_axis: AxisIn<W, K>,
+    /// With each beat: what its frame is.
+    pub s_mark: Signal<In, FrameMark>,
     /// All frames.
     pub m_axis: AxisOut<W, K>,
+    /// With each beat: what its frame is.
+    pub m_mark: Signal<Out, FrameMark>,
     /// A frame of the transport is counted in this cycle.
     pub other: Signal<In, Bit>,
     /// Writes of received frames.
@@ -55,6 +62,7 @@ pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     rx: ExceptionRx<W, K, A>,
     tx: ExceptionTx<W, K, A>,
     mux: AxisMux<W, K>,
+    no_mark: Zero<FrameMark>,
 }
 
 impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, A> {
@@ -78,6 +86,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, 
         refused = rx.refused;
 
         tx.setup = setup;
+        tx.classes = classes;
         tx.enable = enable;
         tx.other = other;
         forward!(read <= tx.read);
@@ -90,5 +99,10 @@ impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, 
         forward!(s_axis <= mux.s_axis[0]);
         forward!(mux.s_axis[1] <= tx.m_axis);
         forward!(m_axis <= mux.m_axis);
+        m_mark = s_mark;
+        if mux.second {
+            m_mark = no_mark;
+            m_mark.packet_class = tx.packet_class;
+        }
     }
 }

@@ -53,6 +53,7 @@ impl<const W: usize, const K: usize> Logic for FrameMux<W, K> {
             m.beat = first.beat;
             last = first.beat.last;
         }
+        m.beat.response = grant.bit(1);
         choose.second = grant.bit(1);
         for i in 0..2 {
             choose.header[i] = s[i].header;

@@ -5,6 +5,7 @@
 //! cycle, no idle cycle between frames; `s.tready` follows the `tready` of the outputs in the same cycle.
 //!
 //! Assumes: `mac` does not change while frames pass; beats have at least eight bytes.
+use crate::egress::types::FrameMark;
 use crate::prelude::*;
 
 /// The block, for beats of `W` bits = `K` bytes.
@@ -16,8 +17,12 @@ pub struct Loopback<const W: usize, const K: usize> {
     pub mac: Signal<In, Bits<48>>,
     /// Frames.
     pub s: AxisIn<W, K>,
+    /// With each beat: what its frame is.
+    pub mark: Signal<In, FrameMark>,
     /// Frames to others.
     pub m: AxisOut<W, K>,
+    /// With each beat: what its frame is.
+    pub m_mark: Signal<Out, FrameMark>,
     /// Frames to the port itself.
     pub own: AxisOut<W, K>,
     valid: Reg<Bit>,
@@ -25,6 +30,7 @@ pub struct Loopback<const W: usize, const K: usize> {
     keep: Dff<Bits<K>>,
     last: Dff<Bit>,
     bad: Dff<Bit>,
+    mark_q: Dff<FrameMark>,
     returns: Dff<Bit>,
     /// The next beat is not the first of its frame.
     inside: Reg<Bit>,
@@ -47,6 +53,7 @@ impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
             keep = s.tkeep;
             last = s.tlast;
             bad = s.tuser;
+            mark_q = mark;
             if s.tvalid {
                 inside = !s.tlast;
                 if !inside {
@@ -59,6 +66,7 @@ impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
         m.tkeep = keep;
         m.tlast = last;
         m.tuser = bad;
+        m_mark = mark_q;
         own.tvalid = valid & returns;
         own.tdata = data;
         own.tkeep = keep;

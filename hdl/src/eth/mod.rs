@@ -2,6 +2,7 @@
 //! RoCEv2 goes to the host and comes from it.
 pub mod axis_mux;
 pub mod exception_buffer;
+pub mod exception_class;
 pub mod exception_rx;
 pub mod exception_tx;
 pub mod exception_types;

@@ -14,6 +14,7 @@
 //! first beat of an acknowledgement 17 cycles. A CNP goes before all that waits: it leaves behind the frame under way.
 use super::frame_mux::FrameMux;
 use crate::bus::types::{Activity, Departure, PayloadToken, TxDesc, image};
+use crate::egress::types::{ClassSetup, FrameMark};
 use crate::ib::assemble::Assemble;
 use crate::ib::bare_frame::BareFrame;
 use crate::ib::header_tx::HeaderTx;
@@ -51,10 +52,14 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub gid_index: Signal<In, Bits<8>>,
     /// GID, first byte in the lowest bits.
     pub gid: Signal<In, Bits<128>>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// MAC address of the port, first byte in the lowest bits.
     pub mac: Signal<In, Bits<48>>,
     /// Frames, without frame check sequence, not padded to the Ethernet minimum.
     pub m_axis_tx: AxisOut<W, K>,
+    /// With each beat: what its frame is.
+    pub mark: Signal<Out, FrameMark>,
     /// Packets of which no frame started yet, by lane.
     pub activity: [Signal<Out, Activity>; LANES],
     /// CNPs of which no frame started yet.
@@ -128,6 +133,8 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
         headers.gid_index = gid_index;
         headers.gid = gid;
         headers.mac = mac;
+        headers.classes = classes;
+        mark = icrc.mark;
         left_valid = assemble[0].left_valid;
         left = assemble[0].left;
         tx_frames = icrc.frame;

@@ -209,7 +209,9 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
             copy!(beat <= turn; index, last, whole, partial);
             beat.tail = (current.covered & Self::LANES).resize::<6>();
             beat.bytes = (current.length & Self::LANES).resize::<6>();
-            copy!(beat <= current; ipv6, vlan, ack, length);
+            copy!(beat <= current; ipv6, vlan, ack, packet_class, length);
+            beat.cnp = false;
+            beat.response = false;
         }
         lanes.from = span.from;
         lanes.to = span.to;

@@ -51,7 +51,9 @@ impl<const W: usize, const K: usize> Logic for BareFrame<W, K> {
             bytes = s.payload.bytes.low::<BITS>();
             covered = (s.payload.covered >> Self::LOG_K).resize::<10>();
             end = (s.payload.length >> Self::LOG_K).resize::<10>();
-            copy!(beat <= s.payload; ipv6, vlan, ack, length);
+            copy!(beat <= s.payload; ipv6, vlan, ack, packet_class, length);
+            beat.cnp = true;
+            beat.response = false;
             beat.index = bits::<10>(0);
             beat.last = (s.payload.length >> Self::LOG_K) == 0;
             beat.whole = (s.payload.covered >> Self::LOG_K) != 0;

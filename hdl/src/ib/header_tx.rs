@@ -31,6 +31,8 @@ use crate::bus::layout::Layout;
 use crate::bus::path::kind_of;
 use crate::bus::types::{Activity, TxDesc, image};
 use crate::cell::delay::Delay;
+use crate::egress::class_of::ClassOf;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;
 
@@ -59,6 +61,8 @@ pub struct HeaderTx<const Q: usize> {
     pub gid_index: Signal<In, Bits<8>>,
     /// GID, first byte in the lowest bits.
     pub gid: Signal<In, Bits<128>>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// MAC address of the port, first byte in the lowest bits.
     pub mac: Signal<In, Bits<48>>,
     /// Headers, by lane.
@@ -91,6 +95,8 @@ pub struct HeaderTx<const Q: usize> {
     void_line: Delay<Bit, 3>,
     gid_table: Ram<Bits<128>, 4>,
     gid_line: Delay<Bits<128>, 2>,
+    class: ClassOf,
+    class_q: Dff<Bits<2>>,
     lengths: Dff<TxLengths>,
     lengths_line: Delay<TxLengths, 2>,
     header_len: Dff<Bits<7>>,
@@ -245,6 +251,10 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         // Cycle 2: read of the GID; what depends on the layout; the words of the checksum that are there.
         av_line.d = av;
         void_line.d = void;
+        class.setup = classes;
+        class.tclass = av.tclass;
+        class.has_tag = av.vlan_valid;
+        class.pcp = av.vlan.slice::<3>(13);
         gid_table.re = true;
         gid_table.raddr = av.sgid_index.resize::<4>();
         lengths.udp_length = sizes.udp_length;
@@ -274,6 +284,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         sum = gid_sums.rdata.resize::<20>() + sum_dst + sum_rest;
         // Cycle 4: IPv4 checksum.
         late_places = places;
+        class_q = class.packet_class;
         checksum = checksum_of(sum);
         // Cycle 5: layout, into the FIFO of the lane.
         layout.fields.ipv6 = av_line.q.ipv6;
@@ -303,6 +314,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         header.ipv6 = av_line.q.ipv6;
         header.vlan = av_line.q.vlan_valid;
         header.void = void_line.q;
+        header.packet_class = class_q;
         copy!(header <= tag_line.q; ack, qpn, psn, msn, notify, incarnation, next_psn);
         for i in 0..2 {
             queue[i].s.payload = header;

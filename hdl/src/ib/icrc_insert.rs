@@ -19,6 +19,7 @@ use crate::bus::frame::FrameBeat;
 use crate::cell::crc::{Crc, Map};
 use crate::cell::crc_undo::CrcUndo;
 use crate::cell::delay::Delay;
+use crate::egress::types::FrameMark;
 use crate::prelude::*;
 
 /// The block.
@@ -31,6 +32,8 @@ pub struct IcrcInsert<const W: usize, const K: usize> {
     pub s: FrameIn<W>,
     /// Frames with their ICRC, without frame check sequence, not padded to the Ethernet minimum.
     pub m_axis: AxisOut<W, K>,
+    /// With each beat: what its frame is.
+    pub mark: Signal<Out, FrameMark>,
     /// A frame is complete; one cycle.
     pub frame: Signal<Out, Bit>,
     /// Its bytes.
@@ -56,6 +59,8 @@ pub struct IcrcInsert<const W: usize, const K: usize> {
     written: Reg<Bit>,
     queue: Fifo<Bits<W>, 5>,
     keeps: Fifo<Bits<K>, 5>,
+    mark_q: Dff<FrameMark>,
+    marks: Fifo<FrameMark, 5>,
     frame_q: Reg<Bit>,
     frame_bytes_q: Dff<Bits<13>>,
     frame_ack_q: Reg<Bit>,
@@ -130,6 +135,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         write.partial = beat_late.q.partial;
         write.icrc_in_next_beat = !(beat_late.q.whole | beat_late.q.partial);
         copy!(write <= beat_late.q; tail, last, bytes);
+        copy!(mark_q <= beat_late.q; packet_class, ack, cnp, response);
         written = valid_line.q;
         let ends = valid_line.q & beat_late.q.last;
         frame_q = ends;
@@ -139,11 +145,15 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         frame_bytes = frame_bytes_q;
         frame_ack = frame_ack_q;
 
-        // Cycle 6: the two queues take and give in the same cycles.
+        // Cycle 6: the queues take and give in the same cycles.
         queue.s.payload = write.sealed;
         queue.s.valid = written;
         keeps.s.payload = write.keep;
         keeps.s.valid = written;
+        marks.s.payload = mark_q;
+        marks.s.valid = written;
+        marks.m.ready = m_axis.tready;
+        mark = marks.m.payload;
         queue.m.ready = m_axis.tready;
         keeps.m.ready = m_axis.tready;
         m_axis.tdata = queue.m.payload;

@@ -33,6 +33,8 @@ payload! {
         void: Bit,
         /// An acknowledgement.
         ack: Bit,
+        /// Its class.
+        packet_class: Bits<2>,
         /// Queue pair.
         qpn: Bits<16>,
         /// BTH PSN.

@@ -1,6 +1,4 @@
 //! Traffic classes: what the registers of the trust tables hold (docs/classes.md).
-//!
-//! The engine does not have these registers yet: [`REGISTERS`](super::regs::REGISTERS) does not list them. The places are kept for them.
 
 use super::layout::layout;
 
@@ -9,18 +7,7 @@ pub const CLASSES: usize = 4;
 /// Priorities of IEEE 802.1Q.
 pub const PRIORITIES: usize = 8;
 
-/// Register of [`Trust`].
-pub const TRUST: u32 = 0x0a4;
-/// First of 8 registers: the priority of DSCP d in bits 4 * (d mod 8) and up of register d / 8; the fourth bit is 0.
-pub const DSCP_PRIO: u32 = 0x0a8;
-/// Register: the class of priority p in bits 4 * p and up; the upper two bits are 0.
-pub const PRIO_CLASS: u32 = 0x0c8;
-/// Register: the weight of class c in bits 8 * c and up: 0 strict, else 1 to 100; the eighth bit is 0.
-pub const CLASS_WEIGHT: u32 = 0x0cc;
-/// Register: [7:0] priorities whose pause is obeyed.
-pub const PFC_CONFIG: u32 = 0x0d0;
-
-/// What of DSCP_PRIO, PRIO_CLASS and CLASS_WEIGHT is held.
+/// What of DSCP_PRIO_0 to 7, PRIO_CLASS and CLASS_WEIGHT is held.
 pub const DSCP_PRIO_MASK: u32 = 0x7777_7777;
 /// As [`DSCP_PRIO_MASK`].
 pub const PRIO_CLASS_MASK: u32 = 0x3333_3333;
@@ -28,7 +15,7 @@ pub const PRIO_CLASS_MASK: u32 = 0x3333_3333;
 pub const CLASS_WEIGHT_MASK: u32 = 0x7f7f_7f7f;
 
 layout! { $
-    /// Value of [`TRUST`], coded as in mlx5's QPTS.
+    /// Value of TRUST, coded as in mlx5's QPTS.
     pub struct Trust (with_trust) [4] {
         /// 1: PCP; else DSCP.
         trust: u8 [2],
@@ -44,14 +31,14 @@ pub const TRUST_PCP: u8 = 1;
 /// [`Trust::trust`]: the DSCP says it.
 pub const TRUST_DSCP: u8 = 2;
 
-/// [`TRUST`] after reset: DSCP.
+/// TRUST after reset: DSCP.
 pub const TRUST_RESET: u32 = TRUST_DSCP as u32;
-/// [`PRIO_CLASS`] after reset: priority p has class p / 2.
+/// PRIO_CLASS after reset: priority p has class p / 2.
 pub const PRIO_CLASS_RESET: u32 = 0x3322_1100;
-/// [`CLASS_WEIGHT`] after reset: a quarter each.
+/// CLASS_WEIGHT after reset: a quarter each.
 pub const CLASS_WEIGHT_RESET: u32 = 0x1919_1919;
 
-/// Register `i` of [`DSCP_PRIO`] after reset: DSCP d has priority d / 8.
+/// Register `i` of DSCP_PRIO_0 to 7 after reset: DSCP d has priority d / 8.
 #[must_use]
 pub const fn dscp_prio_reset(i: usize) -> u32 {
     i as u32 * 0x1111_1111

@@ -1,6 +1,7 @@
 //! Registers of BAR0, 32 bits each. Declared once: the decoder in hardware, the driver's accessors and
 //! the documentation come from [`REGISTERS`].
 
+use super::classes::{CLASS_WEIGHT_RESET, PRIO_CLASS_RESET, TRUST_RESET, dscp_prio_reset};
 use super::layout::{codes, layout};
 
 /// Bytes of BAR0.
@@ -130,6 +131,30 @@ registers! {
     RATE_REDUCE_MONITOR_PERIOD = 0x09c, ReadWrite, 4;
     /// Reaction point: alpha at the first CNP, 0 to 1023 of 1024.
     INITIAL_ALPHA_VALUE = 0x0a0, ReadWrite, 1023;
+    /// Traffic classes: [1:0] 1: the PCP of a packet says its priority, 2: its DSCP; [10:8] priority of what has no tag, if the PCP says it.
+    TRUST = 0x0a4, ReadWrite, TRUST_RESET;
+    /// Traffic classes: priority of DSCPs 0 to 7, four bits each, of which the fourth is 0.
+    DSCP_PRIO_0 = 0x0a8, ReadWrite, dscp_prio_reset(0);
+    /// Traffic classes: priority of DSCPs 8 to 15.
+    DSCP_PRIO_1 = 0x0ac, ReadWrite, dscp_prio_reset(1);
+    /// Traffic classes: priority of DSCPs 16 to 23.
+    DSCP_PRIO_2 = 0x0b0, ReadWrite, dscp_prio_reset(2);
+    /// Traffic classes: priority of DSCPs 24 to 31.
+    DSCP_PRIO_3 = 0x0b4, ReadWrite, dscp_prio_reset(3);
+    /// Traffic classes: priority of DSCPs 32 to 39.
+    DSCP_PRIO_4 = 0x0b8, ReadWrite, dscp_prio_reset(4);
+    /// Traffic classes: priority of DSCPs 40 to 47.
+    DSCP_PRIO_5 = 0x0bc, ReadWrite, dscp_prio_reset(5);
+    /// Traffic classes: priority of DSCPs 48 to 55.
+    DSCP_PRIO_6 = 0x0c0, ReadWrite, dscp_prio_reset(6);
+    /// Traffic classes: priority of DSCPs 56 to 63.
+    DSCP_PRIO_7 = 0x0c4, ReadWrite, dscp_prio_reset(7);
+    /// Traffic classes: class of each priority, four bits each, of which the upper two are 0.
+    PRIO_CLASS = 0x0c8, ReadWrite, PRIO_CLASS_RESET;
+    /// Traffic classes: weight of each class, eight bits each: 0 strict, else 1 to 100, of 100 in all.
+    CLASS_WEIGHT = 0x0cc, ReadWrite, CLASS_WEIGHT_RESET;
+    /// Pause by priority (PFC): [7:0] priorities whose pause is obeyed.
+    PFC_CONFIG = 0x0d0, ReadWrite, 0;
 }
 
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].
@@ -253,6 +278,8 @@ pub mod feature {
     pub const CNP: u32 = 1 << 14;
     /// Rates: the limit of a queue pair, and the reaction point, by which CNPs slow queue pairs down.
     pub const RATES: u32 = 1 << 15;
+    /// Traffic classes: trust tables, queues by class, pauses of the peer by priority.
+    pub const CLASSES: u32 = 1 << 16;
 }
 }
 
@@ -360,6 +387,22 @@ macro_rules! counters {
             rp_cnp_handled RP_CNP_HANDLED 1,
             /// CNPs received for no connected queue pair, of another partition, or from or to an address that is not that of the connection; and CNPs in `rp_cnp_handled` that found the queue of congestion control full. They have no effect.
             rp_cnp_ignored RP_CNP_IGNORED 2,
+            /// Pauses of priority 0 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
+            rx_prio0_pause RX_PRIO0_PAUSE 1,
+            /// Pauses of priority 1 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
+            rx_prio1_pause RX_PRIO1_PAUSE 1,
+            /// Pauses of priority 2 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
+            rx_prio2_pause RX_PRIO2_PAUSE 1,
+            /// Pauses of priority 3 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
+            rx_prio3_pause RX_PRIO3_PAUSE 1,
+            /// Pauses of priority 4 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
+            rx_prio4_pause RX_PRIO4_PAUSE 1,
+            /// Pauses of priority 5 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
+            rx_prio5_pause RX_PRIO5_PAUSE 1,
+            /// Pauses of priority 6 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
+            rx_prio6_pause RX_PRIO6_PAUSE 1,
+            /// Pauses of priority 7 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
+            rx_prio7_pause RX_PRIO7_PAUSE 1,
         }
     };
 }

@@ -21,6 +21,7 @@
 //! `$FERROCE_TRACE` set to a directory, every bench writes an FST trace there, named after its test.
 
 mod axis;
+pub mod classes;
 mod item;
 mod log;
 mod stream;

@@ -2,9 +2,9 @@
 //! QPDPM.
 
 use ferroce_proto::abi::classes::{
-    CLASSES, DSCP_PRIO, PRIO_CLASS, PRIO_CLASS_RESET, PRIORITIES, TRUST, TRUST_PCP, TRUST_RESET,
-    Trust, dscp_prio_reset,
+    CLASSES, PRIO_CLASS_RESET, PRIORITIES, TRUST_PCP, TRUST_RESET, Trust, dscp_prio_reset,
 };
+use ferroce_proto::abi::regs::{DSCP_PRIO_0, DSCP_PRIO_7, PRIO_CLASS, TRUST};
 
 /// Code points of a DSCP.
 const DSCPS: usize = 64;
@@ -27,7 +27,7 @@ impl Default for Tables {
         tables.write(TRUST, TRUST_RESET);
         tables.write(PRIO_CLASS, PRIO_CLASS_RESET);
         for i in 0..8 {
-            tables.write(DSCP_PRIO + 4 * i, dscp_prio_reset(i as usize));
+            tables.write(DSCP_PRIO_0 + 4 * i, dscp_prio_reset(i as usize));
         }
         tables
     }
@@ -38,15 +38,38 @@ impl Tables {
     pub fn write(&mut self, offset: u32, value: u32) {
         let nibble = |i: usize| (value >> (4 * i)) as u8 & 0xf;
         match offset {
-            TRUST => self.trust = Trust::parse(&value.to_le_bytes()),
+            TRUST => {
+                self.trust = Trust {
+                    rsv0: 0,
+                    ..Trust::parse(&value.to_le_bytes())
+                };
+            }
             PRIO_CLASS => self.class = std::array::from_fn(|i| nibble(i) % CLASSES as u8),
-            offset if (DSCP_PRIO..DSCP_PRIO + 32).contains(&offset) => {
-                let first = 2 * (offset - DSCP_PRIO) as usize;
+            DSCP_PRIO_0..=DSCP_PRIO_7 => {
+                let first = 2 * (offset - DSCP_PRIO_0) as usize;
                 for (i, priority) in self.priority[first..first + 8].iter_mut().enumerate() {
                     *priority = nibble(i) % PRIORITIES as u8;
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What a register of them holds; 0 for others.
+    #[must_use]
+    pub fn read(&self, offset: u32) -> u32 {
+        let nibbles = |values: &[u8]| {
+            let places = values.iter().enumerate();
+            places.map(|(i, &value)| u32::from(value) << (4 * i)).sum()
+        };
+        match offset {
+            TRUST => u32::from_le_bytes(self.trust.emit()),
+            PRIO_CLASS => nibbles(&self.class),
+            DSCP_PRIO_0..=DSCP_PRIO_7 => {
+                let first = 2 * (offset - DSCP_PRIO_0) as usize;
+                nibbles(&self.priority[first..first + 8])
+            }
+            _ => 0,
         }
     }
 

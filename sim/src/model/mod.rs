@@ -15,6 +15,7 @@
 //! | `wqe`, `access` | work queue entries; DMA, memory regions, gather and scatter |
 //! | `completion`, `events` | completion queues; event queues and interrupts |
 //! | `datagram` | UD: receive |
+//! | `egress` | queues by class, pauses of the peer |
 //! | `srq` | shared receive queues |
 //! | `classes` | class of a packet by DSCP or PCP |
 //! | `congestion` | DCQCN, start times |
@@ -33,6 +34,7 @@ mod completion;
 pub mod congestion;
 mod csr;
 mod datagram;
+mod egress;
 mod events;
 mod exceptions;
 mod execute;
@@ -80,7 +82,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::RESIZE_CQ
     | feature::MEM_WINDOW
     | feature::CNP
-    | feature::RATES;
+    | feature::RATES
+    | feature::CLASSES;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {
@@ -145,6 +148,7 @@ pub struct Model {
     notify: notify::Notify,
     reaction: pacing::Reaction,
     port: tx::Port,
+    egress: egress::Egress,
     /// Queue pairs with a request packet to send.
     requests: tx::Ready,
     /// Queue pairs with a response packet to send.
@@ -245,6 +249,7 @@ impl Model {
             notify: notify::Notify::new(qps),
             reaction: pacing::Reaction::default(),
             port: tx::Port::default(),
+            egress: egress::Egress::default(),
             requests: tx::Ready::default(),
             responses: tx::Ready::default(),
             timers: Agenda::new(qps),
@@ -266,7 +271,10 @@ impl Model {
     fn reset_engine(&mut self) {
         let now = self.env.now;
         let is_read_open = self.is_read_open;
+        let mut egress = self.egress.clone();
+        egress.reset();
         *self = Self::with_features(self.params, self.env.features, self.env.dma.memory());
+        self.egress = egress;
         self.env.now = now;
         self.is_read_open = is_read_open;
     }
@@ -326,6 +334,8 @@ impl Nic for Model {
 
     fn step(&mut self) {
         self.step_bus();
+        let under_way = self.port.class();
+        self.egress.step(under_way, &mut self.env.stats);
         if self.csr.enabled {
             self.step_command();
             if let Some(frame) = self.arrived.pop_front() {
@@ -346,7 +356,9 @@ impl Nic for Model {
     }
 
     fn receive(&mut self, frame: &[u8]) {
-        self.arrived.push_back(frame.to_vec());
+        if !self.egress.takes(frame) {
+            self.arrived.push_back(frame.to_vec());
+        }
     }
 
     fn transmit(&mut self) -> Option<Vec<u8>> {
@@ -369,6 +381,7 @@ impl Nic for Model {
     fn idle_until(&self) -> Option<u64> {
         let is_busy = !self.bus.is_empty()
             || !self.arrived.is_empty()
+            || self.egress.is_busy()
             || self.exceptions.is_busy(self.csr.enabled)
             || (self.csr.enabled
                 && (self.has_command()

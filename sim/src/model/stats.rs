@@ -17,6 +17,13 @@ macro_rules! constants {
 }
 ferroce_proto::counters!(constants);
 
+impl Stat {
+    /// That `n` places behind it.
+    pub(super) const fn nth(self, n: usize) -> Self {
+        Self(self.0 + n)
+    }
+}
+
 /// The counters.
 #[derive(Clone)]
 pub(super) struct Stats {

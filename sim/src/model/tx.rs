@@ -9,6 +9,7 @@ use ferroce_proto::wire::{
     cnp,
 };
 
+use super::egress::Kind;
 use super::{Env, Model, stats};
 
 /// Bytes that leave the port in a cycle.
@@ -70,8 +71,8 @@ impl Ready {
 /// The transmit side of the port.
 #[derive(Clone, Default)]
 pub(super) struct Port {
-    /// The frame on the wire, and the cycle in which its last beat leaves.
-    leaving: Option<(u64, Vec<u8>)>,
+    /// The frame on the wire, the cycle in which its last beat leaves, and its class.
+    leaving: Option<(u64, Vec<u8>, u8)>,
     /// Frames that have left.
     pub(super) sent: VecDeque<Vec<u8>>,
     /// The lane that goes first next: responses or requests.
@@ -84,34 +85,26 @@ impl Port {
     pub(super) fn is_busy(&self) -> bool {
         self.leaving.is_some()
     }
+
+    /// Class of the frame on the wire.
+    pub(super) fn class(&self) -> Option<u8> {
+        self.leaving.as_ref().map(|(_, _, class)| *class)
+    }
 }
 
 impl Model {
-    /// One cycle: when the wire is free, puts the next frame on it. Transport and host take turns.
+    /// One cycle: when the wire is free, puts the next frame on it.
     pub(super) fn step_transmit(&mut self) {
-        if !self.port.is_busy() {
-            let exceptions_first = self.port.exceptions_first;
-            let frame = [exceptions_first, !exceptions_first]
-                .into_iter()
-                .find_map(|exception| {
-                    let frame = if exception {
-                        self.next_exception()?
-                    } else {
-                        self.next_packet()?
-                    };
-                    self.port.exceptions_first = !exception;
-                    Some(frame)
-                });
-            if let Some(frame) = frame {
-                self.env.stats.count(stats::TX_FRAMES);
-                self.env.stats.add(stats::TX_BYTES, frame.len() as u64);
-                let cycles = (frame.len() as u64).div_ceil(BYTES_PER_CYCLE);
-                self.port.leaving = Some((self.env.now + cycles - 1, frame));
-            }
+        if !self.port.is_busy()
+            && let Some(frame) = self.next_to_send()
+        {
+            let cycles = (frame.len() as u64).div_ceil(BYTES_PER_CYCLE);
+            let class = self.egress.class(&frame);
+            self.port.leaving = Some((self.env.now + cycles - 1, frame, class));
         }
-        if let Some((_, frame)) = self.port.leaving.take_if(|(last, _)| *last <= self.env.now) {
-            // what is addressed to the port itself comes back to it
-            if frame[..6] == mac(self.env.config.mac).0 {
+        let now = self.env.now;
+        if let Some((_, frame, _)) = self.port.leaving.take_if(|(last, ..)| *last <= now) {
+            if self.is_own(&frame) {
                 self.arrived.push_back(frame);
             } else {
                 self.port.sent.push_back(frame);
@@ -119,8 +112,41 @@ impl Model {
         }
     }
 
+    /// What is addressed to the port itself comes back to it, and is never paused.
+    fn is_own(&self, frame: &[u8]) -> bool {
+        frame[..6] == mac(self.env.config.mac).0
+    }
+
+    /// The next frame that may leave. One is made when none waits that may. Transport and host take turns.
+    fn next_to_send(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(frame) = self.egress.next() {
+                return Some(frame);
+            }
+            let exceptions_first = self.port.exceptions_first;
+            let (frame, kind) =
+                [exceptions_first, !exceptions_first]
+                    .into_iter()
+                    .find_map(|exception| {
+                        let next = if exception {
+                            (self.next_exception()?, Kind::Other)
+                        } else {
+                            self.next_packet()?
+                        };
+                        self.port.exceptions_first = !exception;
+                        Some(next)
+                    })?;
+            self.env.stats.count(stats::TX_FRAMES);
+            self.env.stats.add(stats::TX_BYTES, frame.len() as u64);
+            if self.is_own(&frame) {
+                return Some(frame);
+            }
+            self.egress.push(frame, kind);
+        }
+    }
+
     /// The next frame of the transport: a CNP before all else; responses and requests take turns.
-    fn next_packet(&mut self) -> Option<Vec<u8>> {
+    fn next_packet(&mut self) -> Option<(Vec<u8>, Kind)> {
         let responses_first = self.port.responses_first;
         let frame = self.next_cnp().or_else(|| {
             [responses_first, !responses_first]
@@ -136,7 +162,7 @@ impl Model {
     }
 
     /// The next CNP, on the path of its queue pair but for DSCP, ECN and PCP.
-    fn next_cnp(&mut self) -> Option<Vec<u8>> {
+    fn next_cnp(&mut self) -> Option<(Vec<u8>, Kind)> {
         let av = &self.qps[self.notify.due.pop_front()? as usize].av;
         let config = &self.notify.config;
         let path = AvCtx {
@@ -146,11 +172,12 @@ impl Model {
         };
         self.env.stats.count(stats::NP_CNP_SENT);
         let bth = cnp::bth(av.remote_qpn, av.pkey);
-        Some(self.env.frame(&path, bth, Extensions::default(), &[]))
+        let frame = self.env.frame(&path, bth, Extensions::default(), &[]);
+        Some((frame, Kind::Cnp))
     }
 
     /// The next frame of one of the two lanes.
-    fn next_frame(&mut self, responses: bool) -> Option<Vec<u8>> {
+    fn next_frame(&mut self, responses: bool) -> Option<(Vec<u8>, Kind)> {
         loop {
             let lane = if responses {
                 &mut self.responses
@@ -172,7 +199,14 @@ impl Model {
                 self.schedule(qpn, false);
                 continue;
             };
-            let frame = packet.map(|packet| self.env.packet(&qp.av, &packet));
+            let frame = packet.map(|packet| {
+                let kind = match packet.opcode {
+                    Opcode::RcAck => Kind::Ack,
+                    _ if responses => Kind::Response,
+                    _ => Kind::Other,
+                };
+                (self.env.packet(&qp.av, &packet), kind)
+            });
             let blocked = frame.is_none();
             self.schedule(qpn, blocked);
             if frame.is_some() {

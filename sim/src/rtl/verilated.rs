@@ -50,6 +50,8 @@ ports! { |lanes|
     m_axis_tx_tuser: Output 1;
     m_axis_tx_tvalid: Output 1;
     m_axis_tx_tready: Input 1;
+    pause_req: Input 8;
+    pause_ack: Output 8;
     s_axil_awaddr: Input 22;
     s_axil_awvalid: Input 1;
     s_axil_awready: Output 1;
@@ -146,6 +148,7 @@ impl VerilatedPins {
             d.set(h.s_axis_rx_tuser, i.rx.user.into());
         }
         d.set(h.m_axis_tx_tready, i.tx_ready.into());
+        d.set(h.pause_req, i.pause_req.into());
         d.set(h.s_axil_awvalid, i.lite.awvalid.into());
         d.set(h.s_axil_awaddr, i.lite.awaddr.into());
         d.set(h.s_axil_wvalid, i.lite.wvalid.into());
@@ -185,6 +188,7 @@ impl VerilatedPins {
             };
             load(d, h.m_axis_tx_tdata, &mut o.tx.data[..self.lanes]);
         }
+        o.pause_ack = d.get(h.pause_ack) as u8;
         o.lite.awready = d.is_set(h.s_axil_awready);
         o.lite.wready = d.is_set(h.s_axil_wready);
         o.lite.bvalid = d.is_set(h.s_axil_bvalid);

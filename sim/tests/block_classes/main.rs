@@ -1,5 +1,6 @@
 //! The class queues in Verilog: order, room, pause, shares, rate; which lane has room in them; the pauses of a MAC, the class of a packet.
 
+mod entry;
 mod lane;
 mod load;
 mod peer;

@@ -1,6 +1,6 @@
 //! The MAC at a port, and the registers.
 
-use ferroce_hdl::egress::CLASSES;
+use ferroce_hdl::egress::{CLASSES, QUEUES};
 use ferroce_proto::wire;
 use ferroce_sim::bits;
 use ferroce_sim::fabric::Line;
@@ -16,9 +16,15 @@ pub(crate) struct Peer {
     setup: Input,
     request: Input,
     acknowledge: Output,
+    halts: Input,
+    stands: Output,
     mac: Mac,
     /// Priorities whose pause is obeyed.
     pub(crate) obeys: u8,
+    /// No queue is to start a frame.
+    pub(crate) halt: bool,
+    /// None is under way, as the port says.
+    pub(crate) halted: bool,
     /// Class of each priority.
     pub(crate) prio_class: [u8; 8],
     /// Priorities of which nothing is sent, as the port says.
@@ -32,6 +38,10 @@ impl Peer {
             setup: dut.input("setup").ok()?,
             request: dut.input("pause_req").ok()?,
             acknowledge: dut.output("pause_ack").ok()?,
+            halts: dut.input("halt").ok()?,
+            stands: dut.output("halted").ok()?,
+            halt: false,
+            halted: false,
             mac: Mac::new(Line::ethernet(if lanes == 64 { 100 } else { 10 }, 1)),
             obeys: 0xff,
             prio_class: [0, 0, 1, 1, 2, 2, 3, 3],
@@ -62,8 +72,12 @@ impl Peer {
         }
         bits::insert(&mut words, 324, 8, u64::from(self.obeys));
         dut.write(self.setup, &words);
+        dut.set(self.halts, self.halt.into());
         let requests = self.mac.requests();
         dut.set(self.request, u64::from(requests));
+        if self.halt {
+            return (1 << QUEUES) - 1;
+        }
         (0..8)
             .filter(|&priority| requests & self.obeys & 1 << priority != 0)
             .fold(0, |all, priority| all | self.queues_of(priority))
@@ -72,6 +86,10 @@ impl Peer {
     /// What the port acknowledges is asked for, and nothing of it is on the wire, which has a beat of `queue`.
     pub(crate) fn observe(&mut self, dut: &Dut, queue: Option<usize>) -> Result<(), String> {
         self.acknowledged = dut.get(self.acknowledge) as u8;
+        self.halted = dut.is_set(self.stands);
+        if self.halted && queue.is_some() {
+            return Err("halted, and sends".into());
+        }
         let requests = self.mac.requests() & self.obeys;
         if self.acknowledged & !requests != 0 {
             let acknowledged = self.acknowledged;

@@ -3,7 +3,7 @@
 use ferroce_hdl::control::class_csr::ClassCsr;
 use ferroce_hdl::egress::class_of::ClassOf;
 use ferroce_hdl::egress::{CLASSES, QUEUES};
-use ferroce_proto::abi::classes;
+use ferroce_proto::abi::{classes, regs};
 use ferroce_sim::bench::Bench;
 use ferroce_sim::bits;
 use ferroce_sim::model::classes::Tables;
@@ -96,6 +96,27 @@ fn in_the_middle_of_a_frame_it_goes_to_its_end() {
     }
 }
 
+/// For a reset: the frame under way goes to its end, and no other begins.
+#[test]
+fn a_halt_stands_between_two_frames() {
+    let mut rig = Rig::port(512);
+    rig.ends.weights = WEIGHTS;
+    rig.ends.loads = [Load::full(60, LARGEST); QUEUES];
+    backlog(&mut rig);
+    for step in 0..40 {
+        peer(&mut rig).halt = true;
+        rig.run(100 + step);
+        assert!(peer(&mut rig).halted);
+        rig.count_afresh();
+        rig.run(100);
+        assert_eq!(rig.ends.frames, [0; QUEUES]);
+        peer(&mut rig).halt = false;
+        rig.run(100 + step);
+        assert!(!peer(&mut rig).halted && rig.ends.frames != [0; QUEUES]);
+    }
+    rig.drain();
+}
+
 #[test]
 fn what_is_not_obeyed_has_no_effect() {
     let mut rig = Rig::port(512);
@@ -134,17 +155,17 @@ fn the_class_is_that_of_the_tables() {
         if round > 0 {
             let rng = registers.rng();
             let trust = [classes::TRUST_PCP, classes::TRUST_DSCP][round % 2];
-            writes.push((classes::TRUST, u32::from(trust) | rng.u32(..8) << 8));
-            writes.push((classes::PRIO_CLASS, rng.u32(..)));
-            writes.push((classes::CLASS_WEIGHT, rng.u32(..)));
-            writes.extend((0..8).map(|i| (classes::DSCP_PRIO + 4 * i, rng.u32(..))));
+            writes.push((regs::TRUST, u32::from(trust) | rng.u32(..8) << 8));
+            writes.push((regs::PRIO_CLASS, rng.u32(..)));
+            writes.push((regs::CLASS_WEIGHT, rng.u32(..)));
+            writes.extend((0..8).map(|i| (regs::DSCP_PRIO_0 + 4 * i, rng.u32(..))));
         }
         for (offset, value) in writes {
             tables.write(offset, value);
             let held = match offset {
-                classes::TRUST => 0x703,
-                classes::PRIO_CLASS => classes::PRIO_CLASS_MASK,
-                classes::CLASS_WEIGHT => classes::CLASS_WEIGHT_MASK,
+                regs::TRUST => 0x703,
+                regs::PRIO_CLASS => classes::PRIO_CLASS_MASK,
+                regs::CLASS_WEIGHT => classes::CLASS_WEIGHT_MASK,
                 _ => classes::DSCP_PRIO_MASK,
             };
             access(&mut registers, Some((offset, value)), offset);
@@ -170,11 +191,11 @@ fn the_class_is_that_of_the_tables() {
     set(&mut registers, "access", 1 << 39);
     registers.dut_mut().tick();
     assert_eq!(
-        access(&mut registers, None, classes::PRIO_CLASS),
+        access(&mut registers, None, regs::PRIO_CLASS),
         classes::PRIO_CLASS_RESET
     );
     assert_eq!(
-        access(&mut registers, None, classes::DSCP_PRIO + 28),
+        access(&mut registers, None, regs::DSCP_PRIO_0 + 28),
         classes::dscp_prio_reset(7)
     );
 }

@@ -1,13 +1,15 @@
 //! The queue in Verilog between received beats, host memory and the wire.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use fastrand::Rng;
 use ferroce_hdl::eth::exceptions::Exceptions;
 use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head};
+use ferroce_sim::bench::classes::{class_of, write_classes};
 use ferroce_sim::bench::{Agent, AxisSink, AxisSource, Bench, Frame};
+use ferroce_sim::model::classes::Tables;
 use ferroce_sim::random::{self, Chance};
 use ferroce_sim::verilator::{Dut, Input, Output};
 
@@ -15,6 +17,8 @@ use crate::host::{BASE, Memory, Raw, Reader, Writer};
 
 /// First byte of the frames of the transport, which tells them from those of the host.
 pub(crate) const TRANSPORT: u8 = 0xaa;
+/// What is said of them.
+const TRANSPORT_MARK: u64 = 0x16;
 
 /// Adds up the pulses.
 struct Pulses {
@@ -23,6 +27,9 @@ struct Pulses {
     /// A frame of the transport is counted in this cycle.
     is_other: bool,
     counts: [u64; 6],
+    /// `m_axis`: valid, last, mark; and the mark of the last beat that was offered in each cycle.
+    wire: [Output; 3],
+    marks: BTreeMap<u64, u64>,
 }
 
 impl Agent for Pulses {
@@ -31,7 +38,11 @@ impl Agent for Pulses {
         dut.set(self.other, self.is_other.into());
     }
 
-    fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
+    fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
+        let [valid, last, mark] = self.wire.map(|output| dut.get(output));
+        if valid & last == 1 {
+            self.marks.insert(cycle, mark);
+        }
         let values = self.outputs.map(|output| dut.get(output));
         if values[4] != 0 && self.is_other {
             return Err("two frames counted in a cycle".into());
@@ -61,6 +72,7 @@ pub(crate) struct Rig {
     pub(crate) transport: AxisSource,
     wire: AxisSink,
     pulses: Pulses,
+    tables: Tables,
     outputs: [Output; 2],
     pub(crate) config: Config,
     /// Index of the next slot to look at, and the one last written to the card.
@@ -115,7 +127,10 @@ impl Rig {
                 other: dut.input("other").expect("a port"),
                 is_other: false,
                 counts: [0; 6],
+                wire: ["m_axis_tvalid", "m_axis_tlast", "m_mark"].map(output),
+                marks: BTreeMap::new(),
             },
+            tables: Tables::default(),
             outputs: ["consumer", "busy"].map(output),
             bench,
             memory,
@@ -148,6 +163,8 @@ impl Rig {
         }
         rig.set("setup.base", BASE);
         rig.set("enable", 1);
+        rig.set("s_mark", TRANSPORT_MARK);
+        rig.tables = write_classes(&mut rig.bench);
         let Rig {
             bench,
             raw,
@@ -234,7 +251,13 @@ impl Rig {
                 self.sent,
                 self.sent_bytes,
             ] = self.pulses.counts;
-            while let Some((_, frame)) = self.wire.pop() {
+            while let Some((cycle, frame)) = self.wire.pop() {
+                let mark = if frame.bytes[0] == TRANSPORT {
+                    TRANSPORT_MARK
+                } else {
+                    class_of(&self.tables, &frame.bytes)
+                };
+                assert_eq!(self.pulses.marks.get(&cycle), Some(&mark));
                 let expected = if frame.bytes[0] == TRANSPORT {
                     self.from_transport.pop_front()
                 } else {
@@ -327,10 +350,19 @@ impl Rig {
         self.from_transport.push_back(frame);
     }
 
-    /// Random bytes, the first of which is not [`TRANSPORT`].
+    /// Random bytes, the first of which is not [`TRANSPORT`]; some are of IP, some have a tag.
     pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
         let rng = self.rng();
         let mut bytes: Vec<u8> = (0..len).map(|_| rng.u8(..)).collect();
+        let mut at = 12;
+        if len >= 20 && rng.bool() {
+            bytes[12..14].copy_from_slice(&[0x81, 0]);
+            at = 16;
+        }
+        if len >= 20 && rng.bool() {
+            let types = [[8, 0], [0x86, 0xdd]];
+            bytes[at..at + 2].copy_from_slice(&types[rng.usize(..2)]);
+        }
         bytes[0] = 1;
         bytes
     }

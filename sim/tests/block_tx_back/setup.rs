@@ -1,11 +1,13 @@
 //! The bench: descriptors, tokens and payload of both lanes, the wire, and the counters.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use fastrand::Rng;
 use ferroce_hdl::eth::tx_back::TxBack;
 use ferroce_proto::wire::Opcode;
+use ferroce_sim::bench::classes::write_classes;
 use ferroce_sim::bench::{Agent, AxisSink, Bench, Frame, StreamSource};
+use ferroce_sim::model::classes::Tables;
 use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::{Dut, Output};
 
@@ -23,6 +25,9 @@ pub(crate) struct Watch {
     acks: Output,
     valid: Output,
     last: Output,
+    mark: Output,
+    /// What is said of the frame of the last beat that was offered in each cycle.
+    marks: BTreeMap<u64, u64>,
     lost_psn: [Output; 2],
     lost_msn: [Output; 2],
     /// Queue pair, PSN and MSN.
@@ -56,6 +61,8 @@ impl Watch {
             acks: output("tx_acks"),
             valid: output("m_axis_tx_tvalid"),
             last: output("m_axis_tx_tlast"),
+            mark: output("mark"),
+            marks: BTreeMap::new(),
             lost_of: Default::default(),
             departed: vec![],
             counts: [0; 4],
@@ -91,6 +98,9 @@ impl Agent for Watch {
         self.counts[3] += dut.get(self.acks);
         if dut.is_set(self.valid) {
             self.inside = !dut.is_set(self.last);
+            if dut.is_set(self.last) {
+                self.marks.insert(cycle, dut.get(self.mark));
+            }
             self.first.get_or_insert(cycle);
             self.latest = cycle;
             self.beats += 1;
@@ -117,6 +127,7 @@ pub(crate) struct Setup<const W: usize, const K: usize> {
     payload: [StreamSource; 2],
     sink: AxisSink,
     pub(crate) watch: Watch,
+    tables: Tables,
     sent: [VecDeque<Packet>; 2],
     steady: bool,
     /// Tokens wait.
@@ -144,6 +155,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             payload,
             sink: AxisSink::new(dut, "m_axis_tx", ready).unwrap(),
             watch: Watch::new(dut),
+            tables: Tables::default(),
             sent: Default::default(),
             steady: ready == Pauses::NONE,
             hold: false,
@@ -158,6 +170,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
     pub(crate) fn restart(&mut self) {
         let pauses = Pauses::NONE;
         self.with(|bench, agents| bench.reset(agents));
+        self.tables = write_classes(&mut self.bench);
         let dut = self.bench.dut();
         for lane in 0..2 {
             let stream = |name: &str| StreamSource::new(dut, &format!("{name}_{lane}"), pauses);
@@ -212,6 +225,15 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             self.with(|bench, agents| bench.step(agents)).unwrap();
             self.bench.dut_mut().set(ah_we, 0);
         }
+    }
+
+    /// What the block says of the frame of a packet: class, ACK, CNP, response.
+    fn mark(&self, packet: &Packet) -> u64 {
+        let headers = packet.headers();
+        let pcp = headers.eth.vlan.map(|tci| (tci >> 13) as u8);
+        let priority = self.tables.priority(headers.ip.traffic_class(), pcp);
+        let ack = u64::from(packet.opcode == Opcode::RcAck);
+        u64::from(self.tables.class(priority)) | ack << 2 | (packet.lane() as u64) << 4
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {
@@ -333,6 +355,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
                 )
             });
             let packet = left[lane].pop_front().expect("it was compared");
+            assert_eq!(self.watch.marks.get(&cycle), Some(&self.mark(&packet)));
             bytes += frame.bytes.len() as u64;
             acks += u64::from(packet.opcode == Opcode::RcAck);
             arrived.push((cycle, lane));

@@ -21,6 +21,7 @@ mod ack;
 mod address;
 mod atomic;
 pub mod bench;
+mod classes;
 mod completion;
 mod event_queue;
 mod events;
@@ -113,6 +114,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Frames to the own address", own::CASES),
     topic("Notification of congestion", notification::CASES),
     topic("Rates and congestion control", rates::CASES),
+    topic("Traffic classes and pauses", classes::CASES),
     topic("Shared receive queues", shared_receive::CASES),
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),

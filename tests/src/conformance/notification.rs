@@ -38,7 +38,7 @@ const LONG: u32 = 10_000;
 const CYCLES_PER_US: u64 = 250;
 
 /// The frame of a packet with congestion experienced.
-fn mark(frame: &[u8]) -> Vec<u8> {
+pub(super) fn mark(frame: &[u8]) -> Vec<u8> {
     with_ecn(frame, 3)
 }
 

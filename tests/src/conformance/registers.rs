@@ -1,5 +1,6 @@
 //! Registers, and the reset through register CONTROL.
 
+use ferroce_proto::abi::classes;
 use ferroce_proto::abi::regs::{self, Access, REGISTERS, STATS, STATS_BASE, control};
 use ferroce_proto::wire::Mac;
 use ferroce_sim::testhost::{Host, QpOptions, Rights, Side, Work, pattern};
@@ -37,6 +38,18 @@ const EXCEPTION: [(u32, u32); 4] = [
     (regs::EXC_TX_PI, 0xffff),
 ];
 
+/// Those of the traffic classes.
+fn of_classes() -> impl Iterator<Item = (u32, u32)> {
+    let tables = (0..8).map(|i| (regs::DSCP_PRIO_0 + 4 * i, classes::DSCP_PRIO_MASK));
+    let others = [
+        (regs::TRUST, 0x703),
+        (regs::PRIO_CLASS, classes::PRIO_CLASS_MASK),
+        (regs::CLASS_WEIGHT, classes::CLASS_WEIGHT_MASK),
+        (regs::PFC_CONFIG, 0xff),
+    ];
+    tables.chain(others)
+}
+
 const VALUES: [u32; 5] = [0xffff_ffff, 0, 0x1234_5678, 0xa5a5_5a5a, 0];
 
 fn host(bench: &mut Bench) -> Host {
@@ -53,11 +66,15 @@ fn registers_hold_what_is_written(bench: &mut Bench) {
         0 => &[],
         _ => queue,
     };
+    let mut held = [&HELD, queue].concat();
+    if features & regs::feature::CLASSES != 0 {
+        held.extend(of_classes());
+    }
     for value in VALUES {
-        for &(register, mask) in HELD.iter().chain(queue) {
+        for &(register, mask) in &held {
             host.write32(register, value & mask);
         }
-        for &(register, mask) in HELD.iter().chain(queue) {
+        for &(register, mask) in &held {
             check(
                 &format!("register {register:#x}"),
                 host.read32(register),
@@ -125,7 +142,7 @@ fn statistics_and_what_follows(bench: &mut Bench) {
 fn reset_clears_the_registers(bench: &mut Bench) {
     let mut host = host(bench);
     host.write32(regs::CONTROL, 0);
-    for (register, mask) in HELD {
+    for (register, mask) in HELD.into_iter().chain(of_classes()) {
         host.write32(register, mask);
     }
     host.write32(regs::CONTROL, control::RESET);

@@ -12,7 +12,7 @@ use ferroce_tests::differential::scenario::{Agreement, Scenario};
 use crate::model::{FEATURES, PARAMS, model};
 
 /// Counters that no scenario for the engine's features raises on a wire without loss.
-const UNREACHED: [&str; 12] = [
+const UNREACHED: [&str; 20] = [
     "rx_exceptions",
     "rx_exception_drops",
     "tx_exceptions",
@@ -25,6 +25,14 @@ const UNREACHED: [&str; 12] = [
     "np_ecn_marked_roce_packets",
     "np_cnp_sent",
     "rp_cnp_ignored",
+    "rx_prio0_pause",
+    "rx_prio1_pause",
+    "rx_prio2_pause",
+    "rx_prio3_pause",
+    "rx_prio4_pause",
+    "rx_prio5_pause",
+    "rx_prio6_pause",
+    "rx_prio7_pause",
 ];
 
 #[derive(Default)]

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::Field;
+use ferroce_proto::abi::classes::Trust;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::rates::RpConfig;
 use ferroce_proto::abi::regs::{
@@ -101,6 +102,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
         regs::PARAMS3 => laid_out(Params3::FIELDS),
         regs::CNP_CONFIG => laid_out(CnpConfig::FIELDS),
         regs::RP_CONFIG => laid_out(RpConfig::FIELDS),
+        regs::TRUST => laid_out(Trust::FIELDS),
         regs::CONTROL => bits(&[
             ("enable", control::ENABLE),
             ("engine_reset", control::RESET),
@@ -127,6 +129,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
             ("mem_window", feature::MEM_WINDOW),
             ("cnp", feature::CNP),
             ("rates", feature::RATES),
+            ("classes", feature::CLASSES),
         ]),
         _ => vec![],
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ferroce_proto::abi::classes;
 use ferroce_proto::abi::rates::RP_RANGES;
 use ferroce_proto::abi::regs::{self, Access, REGISTERS, STATS, STATS_BASE, control};
 
@@ -30,6 +31,11 @@ impl Reference {
             regs::EXC_RX_CI | regs::EXC_TX_PI | regs::MIN_TIME_BETWEEN_CNPS => value & 0xffff,
             regs::CNP_CONFIG => value & 0x1_073f,
             regs::RP_CONFIG => value & 0xf,
+            regs::TRUST => value & 0x703,
+            regs::DSCP_PRIO_0..=regs::DSCP_PRIO_7 => value & classes::DSCP_PRIO_MASK,
+            regs::PRIO_CLASS => value & classes::PRIO_CLASS_MASK,
+            regs::CLASS_WEIGHT => value & classes::CLASS_WEIGHT_MASK,
+            regs::PFC_CONFIG => value & 0xff,
             regs::EXC_CONFIG => {
                 if value & 0x20 == 0 {
                     self.words.insert(regs::EXC_RX_CI, 0);

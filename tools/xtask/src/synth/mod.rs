@@ -56,6 +56,7 @@ const BLOCKS: [&str; 28] = [
     "notify",
     "reaction_point",
     "class_port",
+    "class_entry",
     "class_room",
     "send",
     "qp_events",
@@ -243,13 +244,10 @@ fn write_page(record: &Record) -> Result<()> {
 /// The modules of the standard build, and of the blocks that are not part of it yet; children before parents.
 fn modules(width: usize) -> Result<Vec<Module>> {
     let mut modules = builds::verilog(width).map_err(anyhow::Error::msg)?.modules;
-    let parts = [egress::standard(width), egress::room(width)];
-    let parts: Vec<_> = parts
+    let room = egress::room(width).map_err(|errors| anyhow!("{errors:?}"))?;
+    let more: Vec<_> = room
+        .modules
         .into_iter()
-        .collect::<Result<_, _>>()
-        .map_err(|errors| anyhow!("{errors:?}"))?;
-    let more = parts.into_iter().flat_map(|part| part.modules);
-    let more: Vec<_> = more
         .filter(|new| modules.iter().all(|module| module.name != new.name))
         .collect();
     modules.extend(more);

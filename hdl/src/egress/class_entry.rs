@@ -1,0 +1,118 @@
+//! In front of the class queues: which queue a frame goes to, and whether its beats have room there.
+//!
+//! * Data goes to the data queue of its class, a CNP to the control queue. An acknowledgement goes to the control queue while no
+//!   frame of the lane of responses stands in the data queue of its class; else to that, behind them: a requester takes one that
+//!   passed READ responses as a sign that they were lost (IB1 9.7.5.1.4).
+//! * A beat is taken while its queue has room. A queue that is full holds up what comes behind, whatever its class.
+//!
+//! A beat a cycle, no latency.
+//!
+//! Assumes: the block behind is always ready, and reserves in the cycle in which it is told to; `mark` is the same for all beats of
+//! a frame.
+use super::types::{FrameMark, Space};
+use super::{CLASSES, QUEUES};
+use crate::bus::valid::Valid;
+use crate::prelude::*;
+
+/// Beats of room below which none is taken: `spare` is a cycle old, and so is what was reserved then.
+const LEAST: u64 = 3;
+/// Bit of the number of a control queue.
+const CONTROL: u64 = CLASSES as u64;
+
+/// The block, for beats of `W` bits = `K` bytes.
+#[derive(Clone, Debug, Block)]
+pub struct ClassEntry<const W: usize, const K: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Frames.
+    pub s_axis: AxisIn<W, K>,
+    /// With each beat: what its frame is.
+    pub mark: Signal<In, FrameMark>,
+    /// Frames.
+    pub m_axis: AxisOut<W, K>,
+    /// With each beat: the queue of its frame.
+    pub queue: Signal<Out, Bits<4>>,
+    /// Room for a beat that leaves in this cycle.
+    pub reserve: Signal<Out, Valid<Space>>,
+    /// Beats that each queue has room for.
+    pub room: [Signal<In, Bits<16>>; QUEUES],
+    /// Queue of which a beat leaves, if any.
+    pub pop: Signal<In, Bits<QUEUES>>,
+    spare: Reg<Bits<QUEUES>>,
+    inside: Reg<Bit>,
+    begun: Dff<Bits<4>>,
+    /// Beats in each data queue, and of these up to the last one of the lane of responses.
+    level: [Reg<Bits<12>>; CLASSES],
+    behind: [Reg<Bits<12>>; CLASSES],
+    /// There are such.
+    stands: Reg<Bits<CLASSES>>,
+}
+
+impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
+    describe!(
+        "class_entry",
+        format!("w{W}"),
+        "Queue of each frame by its class, and room for its beats."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        let mut follows = false;
+        for c in 0..CLASSES {
+            if (mark.packet_class == c) & stands.bit(c) {
+                follows = true;
+            }
+        }
+        let mut chosen = mark.packet_class.resize::<4>();
+        if mark.cnp | (mark.ack & !follows) {
+            chosen = mark.packet_class.resize::<4>() | CONTROL;
+        }
+        if inside {
+            chosen = begun;
+        }
+        let mut free = bits::<QUEUES>(0);
+        let mut goes = false;
+        for i in 0..QUEUES {
+            free = free.replace_bit(i, room[i] >= LEAST);
+            if (chosen == i) & spare.bit(i) {
+                goes = true;
+            }
+        }
+        spare = free;
+        let fire = s_axis.tvalid & goes;
+        s_axis.tready = goes;
+        copy!(m_axis <= s_axis; tdata, tkeep, tlast, tuser);
+        m_axis.tvalid = fire;
+        queue = chosen;
+        reserve.valid = fire;
+        reserve.payload.queue = chosen;
+        reserve.payload.beats = bits::<14>(1);
+        if fire {
+            inside = !s_axis.tlast;
+            begun = chosen;
+        }
+        let mut some = bits::<CLASSES>(0);
+        for c in 0..CLASSES {
+            let pushes = fire & (chosen == c);
+            let responds = pushes & mark.response;
+            let mut kept = level[c];
+            if pop.bit(c) {
+                kept = level[c] - 1;
+            }
+            let mut ahead = behind[c];
+            if pop.bit(c) & behind[c].any() {
+                ahead = behind[c] - 1;
+            }
+            level[c] = kept;
+            if pushes {
+                level[c] = kept + 1;
+            }
+            behind[c] = ahead;
+            if responds {
+                behind[c] = kept + 1;
+            }
+            some = some.replace_bit(c, responds | behind[c].any());
+        }
+        stands = some;
+    }
+}

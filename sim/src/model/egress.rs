@@ -1,0 +1,172 @@
+//! Frames that wait for the wire, by class; pauses of the peer by priority (IEEE 802.1Qbb; docs/classes.md).
+//!
+//! The queues hold all that waits: a paused class holds up no other. Classes that are not strict go in turns; weights are not
+//! modelled.
+
+use std::collections::VecDeque;
+
+use ferroce_proto::abi::classes::{CLASS_WEIGHT_MASK, CLASS_WEIGHT_RESET, CLASSES, PRIORITIES};
+use ferroce_proto::abi::regs;
+use ferroce_proto::wire::eth::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, LEN, TPID_8021Q};
+
+use super::classes::Tables;
+use super::stats::{RX_PRIO0_PAUSE, Stats};
+use crate::fabric::Line;
+use crate::mac::Mac;
+use crate::nic::NS_PER_CYCLE;
+
+/// What a frame is to its class.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Cnp,
+    Ack,
+    /// A READ or atomic response.
+    Response,
+    Other,
+}
+
+/// A frame that waits.
+#[derive(Clone)]
+struct Waiting {
+    frame: Vec<u8>,
+    /// Of the lane of responses, whose order is kept.
+    responds: bool,
+}
+
+/// The queues, and the MAC in front of the card.
+#[derive(Clone)]
+pub(super) struct Egress {
+    tables: Tables,
+    weights: u32,
+    /// Priorities whose pause is obeyed.
+    obeys: u8,
+    mac: Mac,
+    /// Of these, those that are asked for.
+    asked: u8,
+    data: [VecDeque<Waiting>; CLASSES],
+    control: [VecDeque<Waiting>; CLASSES],
+    /// The class that is next in turn.
+    turn: usize,
+}
+
+impl Default for Egress {
+    fn default() -> Self {
+        Self {
+            tables: Tables::default(),
+            weights: CLASS_WEIGHT_RESET,
+            obeys: 0,
+            mac: Mac::new(Line::ethernet(100, 1)),
+            asked: 0,
+            data: Default::default(),
+            control: Default::default(),
+            turn: 0,
+        }
+    }
+}
+
+impl Egress {
+    /// As after a reset of the engine: the MAC is not part of it.
+    pub(super) fn reset(&mut self) {
+        let mac = self.mac.clone();
+        *self = Self {
+            mac,
+            ..Self::default()
+        };
+    }
+
+    /// Writes a register; false if it is another's.
+    pub(super) fn write(&mut self, offset: u32, value: u32) -> bool {
+        match offset {
+            regs::CLASS_WEIGHT => self.weights = value & CLASS_WEIGHT_MASK,
+            regs::PFC_CONFIG => self.obeys = value as u8,
+            regs::TRUST..=regs::PRIO_CLASS => self.tables.write(offset, value),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Reads a register, if it is one of these.
+    pub(super) fn read(&self, offset: u32) -> Option<u32> {
+        match offset {
+            regs::CLASS_WEIGHT => Some(self.weights),
+            regs::PFC_CONFIG => Some(self.obeys.into()),
+            regs::TRUST..=regs::PRIO_CLASS => Some(self.tables.read(offset)),
+            _ => None,
+        }
+    }
+
+    /// The MAC takes the pauses of the peer.
+    pub(super) fn takes(&mut self, frame: &[u8]) -> bool {
+        self.mac.take(frame)
+    }
+
+    /// A pause runs, or frames wait.
+    pub(super) fn is_busy(&self) -> bool {
+        let queues = self.data.iter().chain(&self.control);
+        self.mac.requests() != 0 || queues.into_iter().any(|queue| !queue.is_empty())
+    }
+
+    /// One cycle, with a frame of a class under way: it is not acknowledged.
+    pub(super) fn step(&mut self, under_way: Option<u8>, stats: &mut Stats) {
+        let asks = self.mac.requests() & self.obeys;
+        if asks | self.asked == 0 {
+            return;
+        }
+        for priority in (0..PRIORITIES).filter(|p| asks & !self.asked & 1 << p != 0) {
+            stats.count(RX_PRIO0_PAUSE.nth(priority));
+        }
+        self.asked = asks;
+        let stands = |p: &usize| Some(self.tables.class(*p as u8)) != under_way;
+        let acknowledged: u8 = (0..PRIORITIES).filter(stands).map(|p| 1 << p).sum();
+        self.mac.pass(NS_PER_CYCLE * 1000, asks & acknowledged);
+    }
+
+    /// Class of a frame: by its PCP or DSCP; what is not IP counts as of DSCP 0, as the driver of mlx5 takes it.
+    pub(super) fn class(&self, frame: &[u8]) -> u8 {
+        let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
+        let word = |at: usize| u16::from_be_bytes([byte(at), byte(at + 1)]);
+        let tagged = word(LEN - 2) == TPID_8021Q;
+        let ip = LEN + if tagged { 4 } else { 0 };
+        let tclass = match word(ip - 2) {
+            ETHERTYPE_IPV4 => byte(ip + 1),
+            ETHERTYPE_IPV6 => byte(ip) << 4 | byte(ip + 1) >> 4,
+            _ => 0,
+        };
+        let pcp = tagged.then(|| byte(LEN) >> 5);
+        self.tables.class(self.tables.priority(tclass, pcp))
+    }
+
+    /// A frame comes to its queue. An acknowledgement goes with the CNPs, but not before responses (IB1 9.7.5.1.4).
+    pub(super) fn push(&mut self, frame: Vec<u8>, kind: Kind) {
+        let class = usize::from(self.class(&frame));
+        let responds = matches!(kind, Kind::Ack | Kind::Response);
+        let follows = self.data[class].iter().any(|waiting| waiting.responds);
+        let queue = match kind {
+            Kind::Cnp => &mut self.control[class],
+            Kind::Ack if !follows => &mut self.control[class],
+            _ => &mut self.data[class],
+        };
+        queue.push_back(Waiting { frame, responds });
+    }
+
+    /// The next frame of a class that is not paused.
+    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+        let paused = (0..PRIORITIES as u8).filter(|p| self.asked >> p & 1 == 1);
+        let shut: Vec<_> = paused.map(|p| usize::from(self.tables.class(p))).collect();
+        let open = |class: &usize| !shut.contains(class);
+        let strict = |class: usize| self.weights >> (8 * class) & 0xff == 0;
+        let high = || (0..CLASSES).rev().filter(open);
+        let full = |queues: &[VecDeque<Waiting>; CLASSES], class: usize| !queues[class].is_empty();
+        let queue = if let Some(class) = high().find(|&c| full(&self.control, c)) {
+            &mut self.control[class]
+        } else if let Some(class) = high().find(|&c| strict(c) && full(&self.data, c)) {
+            &mut self.data[class]
+        } else {
+            let mut turns = (0..CLASSES).map(|i| (self.turn + i) % CLASSES);
+            let class = turns.find(|c| open(c) && full(&self.data, *c))?;
+            self.turn = class + 1;
+            &mut self.data[class]
+        };
+        queue.pop_front().map(|waiting| waiting.frame)
+    }
+}
