@@ -217,6 +217,8 @@ module ferroce_versa_ecp5 (
         .m_axil_rready(host_rready)
     );
 
+    wire [7:0] pause_ack;
+
     ferroce engine (
         .clk(clk),
         .rst(rst),
@@ -234,7 +236,7 @@ module ferroce_versa_ecp5 (
         .m_axis_tx_tready(tx_tready),
         // `mac_1g` takes no pauses
         .pause_req(8'h00),
-        .pause_ack(),
+        .pause_ack(pause_ack),
         .s_axil_awaddr(host_awaddr[21:0]),
         .s_axil_awvalid(host_awvalid & wr_engine),
         .s_axil_awready(eng_awready),
@@ -397,5 +399,5 @@ module ferroce_versa_ecp5 (
         led  <= {beat[25], 3'd0, irqs[0], lamp_fault, lamp_activity, lamp_link};
     end
 
-    wire unused = &{1'b0, irq_vector, mem_awlen, mem_awsize, mem_awburst, mem_arsize, mem_arburst, host_araddr[20:14], host_awaddr[20:14]};
+    wire unused = &{1'b0, irq_vector, pause_ack, mem_awlen, mem_awsize, mem_awburst, mem_arsize, mem_arburst, host_araddr[20:14], host_awaddr[20:14]};
 endmodule

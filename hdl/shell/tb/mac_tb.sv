@@ -43,7 +43,7 @@ module mac_tb;
     logic m_axis_tlast, m_axis_tuser, m_axis_tvalid, m_axis_tready;
     wire [3:0]  link_status, tx_p, tx_n;
     wire [7:0]  pause_req;
-    logic [7:0] pause_ack;
+    logic [7:0] pause_ack = 0;
     wire [31:0] rx_overflow, rx_bad, tx_dropped;
     ferroce_mac_cmac dut (.*, .refclk_p(1'b0), .refclk_n(1'b1), .rx_p(4'd0), .rx_n(4'd0));
 
