@@ -1,11 +1,74 @@
 //! The loopback and the return path as Verilog: every frame whole at the right output, in order, without idle cycles.
 
+use fastrand::Rng;
 use ferroce_hdl::eth::loopback::Loopback;
 use ferroce_hdl::eth::return_path::ReturnPath;
 use ferroce_sim::bench::{Agent, AxisSink, AxisSource, Bench, Frame};
 use ferroce_sim::random::Pauses;
+use ferroce_sim::verilator::{Dut, Input, Output};
 
 const MAC: [u8; 6] = [0x02, 0x11, 0x22, 0x33, 0x44, 0x55];
+
+/// Counts the frames that the block says to pass, and holds up those to the own address.
+struct Ends {
+    hold: Input,
+    passes: Output,
+    returns: Output,
+    own: [Output; 2],
+    /// One in 256 cycles in which `hold` changes.
+    chance: u8,
+    holds: bool,
+    /// A frame is offered, and not taken to its end.
+    inside: bool,
+    passed: u64,
+    returned: u64,
+}
+
+impl Ends {
+    fn new(dut: &Dut, chance: u8) -> Self {
+        let output = |name: &str| dut.output(name).unwrap();
+        Self {
+            hold: dut.input("hold").unwrap(),
+            passes: output("passes"),
+            returns: output("returned"),
+            own: ["own_tvalid", "own_tlast"].map(output),
+            chance,
+            holds: false,
+            inside: false,
+            passed: 0,
+            returned: 0,
+        }
+    }
+}
+
+impl Agent for Ends {
+    fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
+        self.holds ^= rng.u8(..) < self.chance;
+        dut.set(self.hold, self.holds.into());
+    }
+
+    fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
+        let [valid, last] = self.own.map(|port| dut.is_set(port));
+        if valid && self.holds && !self.inside {
+            return Err("an own frame begins".into());
+        }
+        let returned = dut.is_set(self.returns);
+        if valid {
+            self.inside = !(last && returned);
+        }
+        self.passed += dut.get(self.passes);
+        self.returned += u64::from(returned);
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<String> {
+        None
+    }
+
+    fn reset(&mut self, dut: &mut Dut) {
+        dut.set(self.hold, 0);
+    }
+}
 
 /// Sends random frames, about half of them to the own address; returns the beats and the cycles they took.
 fn frames<const W: usize, const K: usize>(count: usize, pauses: Pauses) -> (u64, u64) {
@@ -15,12 +78,14 @@ fn frames<const W: usize, const K: usize>(count: usize, pauses: Pauses) -> (u64,
     bytes[..6].copy_from_slice(&MAC);
     bench.dut_mut().set(mac, u64::from_le_bytes(bytes));
     let mark = bench.dut().input("mark").unwrap();
-    bench.dut_mut().set(mark, 0x15);
+    // a request
+    bench.dut_mut().set(mark, 0x21);
     let m_mark = bench.dut().output("m_mark").unwrap();
     let mut s = AxisSource::new(bench.dut(), "s", pauses).unwrap();
     let mut m = AxisSink::new(bench.dut(), "m", pauses).unwrap();
     let mut own = AxisSink::new(bench.dut(), "own", pauses).unwrap();
-    bench.reset(&mut [&mut s, &mut m, &mut own]);
+    let mut ends = Ends::new(bench.dut(), if pauses == Pauses::NONE { 0 } else { 20 });
+    bench.reset(&mut [&mut s, &mut m, &mut own, &mut ends]);
     let mut beats = 0;
     for number in 0..count {
         let rng = bench.rng();
@@ -50,13 +115,14 @@ fn frames<const W: usize, const K: usize>(count: usize, pauses: Pauses) -> (u64,
         }
     }
     let start = bench.cycle();
-    let mut agents: [&mut dyn Agent; 3] = [&mut s, &mut m, &mut own];
+    let mut agents: [&mut dyn Agent; 4] = [&mut s, &mut m, &mut own, &mut ends];
     bench
         .finish(&mut agents, 400_000)
         .unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(m.count() + own.count(), count as u64);
     assert!(m.count() > 0 && own.count() > 0);
-    assert_eq!(bench.dut().get(m_mark), 0x15);
+    assert_eq!(bench.dut().get(m_mark), 0x21);
+    assert_eq!((ends.passed, ends.returned), (count as u64, own.count()));
     (beats, bench.cycle() - start)
 }
 

@@ -68,7 +68,8 @@ fn nothing_of_before_a_reset_leaves_after_it() {
         let options = QpOptions::default();
         let (qa, qb) = pair.connect(options, options);
         let host = &mut pair.a;
-        let bytes = 40 * 1024;
+        let packets = 96;
+        let bytes = packets * 1024;
         let mr = host.create_mr(&pattern(bytes, 1), Rights::ALL);
         host.post_send(qa, &Work::send(&[mr.all()]));
         steps(host, PROMPT);
@@ -88,11 +89,11 @@ fn nothing_of_before_a_reset_leaves_after_it() {
         let mut before = vec![];
         while host.answer(&command).is_none() {
             before.extend(frames(host, 1));
-            assert!(before.len() <= 40, "more than was posted");
+            assert!(before.len() <= packets, "more than was posted");
         }
         assert_eq!(host.answer(&command).expect("answered").status, status::OK);
         assert!(before.iter().all(|frame| frame.0 == qb));
-        assert!(before.len() < 40, "what was not built yet is dropped");
+        assert!(before.len() < packets, "what was not built yet is dropped");
 
         // its number goes to another peer, with PSNs of its own
         let peer = Peer {

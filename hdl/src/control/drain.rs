@@ -32,17 +32,20 @@
 //! | 16 | requests on their way to the wire, until a frame of them starts |
 //! | 17 | responses, likewise |
 //! | 18 | CNPs, likewise |
-//! | 19 | failures on their way to the requester |
-//! | 20 | failures on their way to the responder |
-//! | 21 | events of queue pairs and shared receive queues |
-//! | 22 | reports of completion queues |
-//! | 23 | events becoming EQEs |
-//! | 24 | EQEs being written |
+//! | 19 | packets on their way to the queue of their class |
+//! | 20 | frames in the queues of the classes, until the wire has taken them |
+//! | 21 | failures on their way to the requester |
+//! | 22 | failures on their way to the responder |
+//! | 23 | events of queue pairs and shared receive queues |
+//! | 24 | reports of completion queues |
+//! | 25 | events becoming EQEs |
+//! | 26 | EQEs being written |
 //!
 //! Packets have the address vector read, and their peer chosen, in sections 16 to 18. They wait there for as long as the
-//! wire stands, and a command with them.
+//! wire stands, and a command with them. Frames of several classes do not leave section 20 in their order: `note` says that its
+//! turn has come, and it is through when what was there then has left.
 //!
-//! Latency: 441 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
+//! Latency: 481 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
 //!
 //! Assumes: things leave a section in their order, and no more are in it than [`Activity`] says.
 use crate::bus::types::{Activity, if_there};
@@ -84,28 +87,34 @@ pub mod section {
     pub const RESPONSES: usize = 15;
     /// CNPs, likewise.
     pub const CNPS: usize = 16;
+    /// Packets on their way to the queue of their class.
+    pub const PASSAGE: usize = 17;
+    /// Frames in the queues of the classes, until the wire has taken them.
+    pub const CLASS_QUEUES: usize = 18;
     /// Failures on their way to the requester.
-    pub const TO_REQUESTER: usize = 17;
+    pub const TO_REQUESTER: usize = 19;
     /// Failures on their way to the responder.
-    pub const TO_RESPONDER: usize = 18;
+    pub const TO_RESPONDER: usize = 20;
     /// Events of queue pairs and shared receive queues.
-    pub const QP_EVENTS: usize = 19;
+    pub const QP_EVENTS: usize = 21;
     /// Events becoming EQEs.
-    pub const EVENTS: usize = 20;
+    pub const EVENTS: usize = 22;
 }
 
 /// How many are watched.
 pub const WATCHED: usize = section::EVENTS + 1;
 /// Of these, the first, those that control does not know itself.
-pub const ELSEWHERE: usize = section::CNPS + 1;
+pub const ELSEWHERE: usize = section::CLASS_QUEUES + 1;
 
 /// Sections of writes, by number.
 const PAYLOAD_WRITES: u64 = 8;
 const CQE_WRITES: u64 = 11;
 /// Reports of completion queues.
-const REPORTS: u64 = 22;
+const REPORTS: u64 = 24;
 /// EQEs being written, the last section.
-const LAST: u64 = 24;
+const LAST: u64 = 26;
+/// Frames in the queues of the classes.
+const CLASS_QUEUES: u64 = 20;
 /// Cycles from the end of a section to the turn of the next.
 const TURN: u64 = 19;
 
@@ -120,6 +129,8 @@ pub struct Drain {
     pub done: Signal<Out, Bit>,
     /// The sections but for those of writes, in their order.
     pub activity: [Signal<In, Activity>; WATCHED],
+    /// What comes to the queues of the classes from now on is not waited for.
+    pub note: Signal<Out, Bit>,
     /// Payload bursts issued, modulo 2^16.
     pub payload_issued: Signal<In, Bits<16>>,
     /// Payload bursts done.
@@ -146,6 +157,7 @@ pub struct Drain {
     due: Reg<Bits<10>>,
     mark: Dff<Bits<16>>,
     finished: Reg<Bit>,
+    noted: Reg<Bit>,
     seen: Dff<Activity>,
     issued: Dff<Bits<16>>,
     written: Dff<Bits<16>>,
@@ -176,7 +188,9 @@ impl Logic for Drain {
             19 => activity[17],
             20 => activity[18],
             21 => activity[19],
-            23 => activity[20],
+            22 => activity[20],
+            23 => activity[21],
+            25 => activity[22],
             _ => activity[0],
         };
         issued = payload_issued;
@@ -199,6 +213,8 @@ impl Logic for Drain {
         // 3 cycles later `seen`, `issued` and `written` show the section
         let settling = !age.slice::<3>(2).any();
         let turn = age == TURN;
+        noted = turn & (section == CLASS_QUEUES);
+        note = noted;
         quiet += 1;
         if seen.busy | settling {
             quiet = 0;

@@ -13,21 +13,27 @@
 //! * **Order**: frames of a queue leave in the order in which they came. Which queue is next: `class_turn`.
 //! * **Pause**: from the cycle behind `pause` on no frame of the queue is begun; of what was begun before, the rest and up
 //!   to three frames of a beat leave, 192 bytes.
+//! * **Departure**: what comes with the last beat of a request is given back a cycle after the wire took that beat.
+//! * **`stands`** says that a beat is here; from `note` on, that one is here which was here then.
 //! * A frame **counts** its bytes and 24 more: check sequence, preamble and gap.
 //! * **Rate**: a beat a cycle, frames of one beat too; no idle cycle within a frame if it comes without. **Latency**: 4
 //!   cycles from `s_axis` to `m_axis`. A frame is sent while it comes (cut-through): to wait for its end would add 66 cycles
 //!   to the latency of a frame of 4 KiB.
 //!
 //! Assumes: the beats of a frame follow each other without a frame of another queue between, and without a pause, or the
-//! frame pauses on the wire; `tuser` is 0.
+//! frame pauses on the wire; `tuser` is 0. A request has 58 bytes at least, and goes to a queue of the lower half. There 64
+//! bytes and four beats stay free, so that no two last beats of requests share a record.
 use super::class_queue::ClassQueue;
 use super::class_turn::ClassTurn;
 use super::types::Space;
+use crate::bus::types::Departure;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 
 /// Preamble, check sequence and gap.
 const AROUND: u64 = 24;
+/// log2 of the requests that wait: one in 64 bytes of the queues of the lower half.
+const LOG_REQUESTS: usize = super::LOG_BYTES - 6 + 2;
 
 /// `N` queues of 2^A beats of `W` bits = `K` bytes, in a memory of 2^M beats; the largest frame has T.
 #[derive(Clone, Debug, Block)]
@@ -46,6 +52,10 @@ pub struct ClassEgress<
     pub s_axis: AxisIn<W, K>,
     /// With each beat: the queue of its frame.
     pub queue: Signal<In, Bits<4>>,
+    /// With a last beat: of a request.
+    pub request: Signal<In, Bit>,
+    /// Which.
+    pub departure: Signal<In, Departure>,
     /// A frame will come.
     pub reserve: Signal<In, Valid<Space>>,
     /// It will not come, or is shorter.
@@ -62,6 +72,12 @@ pub struct ClassEgress<
     pub active: Signal<Out, Bits<N>>,
     /// Queue of which a beat leaves, if any.
     pub pop: Signal<Out, Bits<N>>,
+    /// What comes from now on does not count in `stands`.
+    pub note: Signal<In, Bit>,
+    /// A beat is here; with `note`: of those before it.
+    pub stands: Signal<Out, Bit>,
+    /// A request has left; one cycle.
+    pub departed: Signal<Out, Valid<Departure>>,
     /// Share of each queue, 128 bytes a round; 0: strict.
     pub weight: [Signal<In, Bits<7>>; N],
     /// Frames.
@@ -72,6 +88,8 @@ pub struct ClassEgress<
     data: Ram<Bits<W>, M>,
     #[init(Ram::new(Style::Block))]
     keep: Ram<Bits<K>, M>,
+    /// Of the last beat of a request, at the place of its 64 bytes.
+    departures: Ram<Departure, LOG_REQUESTS>,
     into: Pick<Bits<M>, N>,
     from: Pick<Bits<M>, N>,
     count: RunLength<K>,
@@ -79,6 +97,7 @@ pub struct ClassEgress<
     came: Reg<Bits<N>>,
     came_data: Dff<Bits<W>>,
     came_keep: Dff<Bits<K>>,
+    came_departure: Dff<Departure>,
     // its word is asked for, shown, offered
     reading: Reg<Bits<N>>,
     reading_last: Dff<Bit>,
@@ -88,6 +107,15 @@ pub struct ClassEgress<
     out_data: Dff<Bits<W>>,
     out_keep: Dff<Bits<K>>,
     out_last: Dff<Bit>,
+    out_request: Dff<Bit>,
+    out_departure: Dff<Departure>,
+    // each counts in `stands`
+    reading_counts: Reg<Bit>,
+    shown_counts: Reg<Bit>,
+    out_counts: Reg<Bit>,
+    any_stands: Reg<Bit>,
+    left: Reg<Bit>,
+    left_departure: Dff<Departure>,
     charged: Reg<Bits<N>>,
     charge: Dff<Bits<7>>,
 }
@@ -96,12 +124,18 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
     ClassEgress<W, K, N, A, M, T>
 {
     const BYTES: u64 = K as u64;
+    /// log2 of the beats of 64 bytes.
+    const SHIFT: u64 = 6 - K.ilog2() as u64;
 
     fn check() {
         assert!(
-            W == 8 * K && K <= 64 && N <= 16 && N << A <= 1 << M && T < 1 << A,
+            W == 8 * K && K <= 64 && N <= 16 && N << A == 1 << M && T < 1 << A,
             "{N} queues of 2^{A} beats of {W} bits in 2^{M}, frames of up to {T} beats: a queue has room for more than the \
              largest frame, the memory for all queues"
+        );
+        assert!(
+            K << M == 128 << LOG_REQUESTS,
+            "2^{M} beats of {K} bytes: half of them hold 2^{LOG_REQUESTS} requests"
         );
     }
 }
@@ -120,10 +154,13 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
         s_axis.tready = true;
         let mut comes = bits::<N>(0);
         came_data = s_axis.tdata;
-        came_keep = s_axis.tkeep;
+        // the first byte is always there: its bit says that it is no request
+        came_keep = s_axis.tkeep.replace_bit(0, !(request & s_axis.tlast));
+        came_departure = departure;
         let mut opens = bits::<N>(0);
         let mut full = bits::<N>(0);
         let mut lasts = bits::<N>(0);
+        let mut counting = bits::<N>(0);
         for i in 0..N {
             let mine = s_axis.tvalid & (queue == i);
             comes = comes.replace_bit(i, mine);
@@ -138,6 +175,8 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
             if give_back.valid & (give_back.payload.queue == i) {
                 queues[i].give_back = give_back.payload.beats;
             }
+            queues[i].note = note;
+            counting = counting.replace_bit(i, queues[i].stands);
             room[i] = queues[i].left;
             opens = opens.replace_bit(i, queues[i].open);
             full = full.replace_bit(i, queues[i].ready);
@@ -154,6 +193,10 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
             !s_axis.tvalid | !s_axis.tuser,
             "a frame to send is marked bad"
         );
+        assert!(
+            !s_axis.tvalid | s_axis.tkeep.bit(0),
+            "a beat without its first byte"
+        );
         came = comes;
         open = opens;
         waiting = full;
@@ -166,6 +209,9 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
         keep.we = came.any();
         keep.waddr = into.picked;
         keep.wdata = came_keep;
+        departures.we = came.any() & !came_keep.bit(0);
+        departures.waddr = (into.picked >> Self::SHIFT).resize::<LOG_REQUESTS>();
+        departures.wdata = came_departure;
         // Read.
         let out_free = !out.any() | m_axis.tready;
         let shown_free = !shown.any() | out_free;
@@ -179,24 +225,38 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
         if step {
             reading = turn.pop;
             reading_last = (turn.pop & lasts).any();
+            reading_counts = (turn.pop & counting).any();
         }
         from.choice = reading;
         data.re = shown_free;
         data.raddr = from.picked;
         keep.re = shown_free;
         keep.raddr = from.picked;
+        departures.re = shown_free;
+        departures.raddr = (from.picked >> Self::SHIFT).resize::<LOG_REQUESTS>();
         if shown_free {
             shown = reading;
             shown_last = reading_last;
+            shown_counts = reading_counts;
         }
+        let whole_keep = keep.rdata.replace_bit(0, true);
         if out_free {
             out = shown;
             out_data = data.rdata;
-            out_keep = keep.rdata;
+            out_keep = whole_keep;
             out_last = shown_last;
+            out_request = !keep.rdata.bit(0);
+            out_departure = departures.rdata;
+            out_counts = shown_counts;
         }
+        any_stands = counting.any() | reading_counts | shown_counts | out_counts;
+        stands = any_stands;
+        left = out.any() & m_axis.tready & out_request;
+        left_departure = out_departure;
+        departed.valid = left;
+        departed.payload = left_departure;
         // What it counts.
-        count.keep = keep.rdata;
+        count.keep = whole_keep;
         charged = bits::<N>(0);
         if out_free {
             charged = shown;

@@ -3,7 +3,7 @@
 //! * Data goes to the data queue of its class, a CNP to the control queue. An acknowledgement goes to the control queue while no
 //!   frame of the lane of responses stands in the data queue of its class; else to that, behind them: a requester takes one that
 //!   passed READ responses as a sign that they were lost (IB1 9.7.5.1.4).
-//! * A beat is taken while its queue has room. A queue that is full holds up what comes behind, whatever its class.
+//! * A beat is taken while its queue has room, and some stays free ([`ClassEgress`](super::class_egress::ClassEgress)). A queue that is full holds up what comes behind, whatever its class.
 //!
 //! A beat a cycle, no latency.
 //!
@@ -14,8 +14,6 @@ use super::{CLASSES, QUEUES};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 
-/// Beats of room below which none is taken: `spare` is a cycle old, and so is what was reserved then.
-const LEAST: u64 = 3;
 /// Bit of the number of a control queue.
 const CONTROL: u64 = CLASSES as u64;
 
@@ -32,6 +30,8 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     pub m_axis: AxisOut<W, K>,
     /// With each beat: the queue of its frame.
     pub queue: Signal<Out, Bits<4>>,
+    /// The last beat of a request leaves.
+    pub request: Signal<Out, Bit>,
     /// Room for a beat that leaves in this cycle.
     pub reserve: Signal<Out, Valid<Space>>,
     /// Beats that each queue has room for.
@@ -46,6 +46,12 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     behind: [Reg<Bits<12>>; CLASSES],
     /// There are such.
     stands: Reg<Bits<CLASSES>>,
+}
+
+impl<const W: usize, const K: usize> ClassEntry<W, K> {
+    /// Beats of room below which none is taken: 64 bytes and four beats stay free, one of which is taken because `spare` is a
+    /// cycle old.
+    const LEAST: u64 = 64 / K as u64 + 4;
 }
 
 impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
@@ -73,7 +79,7 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
         let mut free = bits::<QUEUES>(0);
         let mut goes = false;
         for i in 0..QUEUES {
-            free = free.replace_bit(i, room[i] >= LEAST);
+            free = free.replace_bit(i, room[i] >= Self::LEAST);
             if (chosen == i) & spare.bit(i) {
                 goes = true;
             }
@@ -84,6 +90,7 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
         copy!(m_axis <= s_axis; tdata, tkeep, tlast, tuser);
         m_axis.tvalid = fire;
         queue = chosen;
+        request = fire & s_axis.tlast & mark.request;
         reserve.valid = fire;
         reserve.payload.queue = chosen;
         reserve.payload.beats = bits::<14>(1);

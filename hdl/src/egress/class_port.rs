@@ -11,8 +11,12 @@ use super::class_egress::ClassEgress;
 use super::pause_in::PauseIn;
 use super::types::{ClassSetup, Space};
 use super::{CLASSES, QUEUES};
+use crate::bus::types::Departure;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
+
+/// Queues of data.
+const DATA: u64 = (1 << CLASSES) - 1;
 
 /// Queues of 2^A beats of `W` bits = `K` bytes, in a memory of 2^M beats; the largest frame has T.
 #[derive(Clone, Debug, Block)]
@@ -26,6 +30,10 @@ pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: us
     pub s_axis: AxisIn<W, K>,
     /// With each beat: the queue of its frame.
     pub queue: Signal<In, Bits<4>>,
+    /// With a last beat: of a request.
+    pub request: Signal<In, Bit>,
+    /// Which.
+    pub departure: Signal<In, Departure>,
     /// A frame will come.
     pub reserve: Signal<In, Valid<Space>>,
     /// It will not come, or is shorter.
@@ -38,6 +46,14 @@ pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: us
     pub waiting: Signal<Out, Bits<QUEUES>>,
     /// Queue of which a beat leaves, if any.
     pub pop: Signal<Out, Bits<QUEUES>>,
+    /// What comes from now on does not count in `stands`.
+    pub note: Signal<In, Bit>,
+    /// A beat is here; with `note`: of those before it.
+    pub stands: Signal<Out, Bit>,
+    /// A request has left; one cycle.
+    pub departed: Signal<Out, Valid<Departure>>,
+    /// No queue of data is to start a frame.
+    pub hold: Signal<In, Bit>,
     /// No queue is to start a frame.
     pub halt: Signal<In, Bit>,
     /// No frame of any is under way.
@@ -66,15 +82,11 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: us
     #[kernel]
     fn update(&mut self) {
         forward!(s_axis <= queues.s_axis);
-        queues.queue = queue;
-        queues.reserve = reserve;
-        queues.give_back = give_back;
-        open = queues.open;
+        copy!(queues <= self; queue, request, departure, reserve, give_back, note);
+        copy!(self <= queues; open, waiting, pop, stands, departed);
         for i in 0..QUEUES {
             room[i] = queues.room[i];
         }
-        waiting = queues.waiting;
-        pop = queues.pop;
         for c in 0..CLASSES {
             queues.weight[c] = setup.weight.slice::<7>(8 * c);
             queues.weight[c + CLASSES] = bits::<7>(0);
@@ -87,6 +99,9 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: us
         pause_ack = pauses.acknowledge;
         pauses.active = queues.active;
         queues.pause = pauses.pause;
+        if hold {
+            queues.pause = pauses.pause | DATA;
+        }
         forward!(m_axis <= queues.m_axis);
     }
 }

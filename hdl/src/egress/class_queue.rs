@@ -7,6 +7,8 @@
 //! Room is reserved before a frame is made: `room` counts what neither holds a beat nor is reserved. `open` says that it
 //! is enough for the largest frame; it follows a reservation in the next cycle, and what comes back in the second.
 //!
+//! `stands` says that a beat is there, and from `note` on that one of those is there which stood in the queue then.
+//!
 //! Assumes: nothing is pushed that was not reserved, nor popped that is not there.
 use crate::prelude::*;
 
@@ -37,10 +39,17 @@ pub struct ClassQueue<const A: usize, const T: usize> {
     pub write: Signal<Out, Bits<A>>,
     /// Of the beat popped in the cycle before.
     pub read: Signal<Out, Bits<A>>,
+    /// What comes from now on does not count in `stands`.
+    pub note: Signal<In, Bit>,
+    /// A beat is there; with `note`: of those before it.
+    pub stands: Signal<Out, Bit>,
     marks: Marks<A>,
     write_at: Reg<Bits<A>>,
     read_at: Reg<Bits<A>>,
     there: Reg<Bit>,
+    /// Where the beats end that count in `stands`.
+    end: Reg<Bits<A>>,
+    counts: Reg<Bit>,
     #[init(Reg::new((1_u64 << A).to_bits()))]
     room: Reg<Bits<16>>,
     back: Reg<Bits<15>>,
@@ -65,16 +74,27 @@ impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
         marks.raddr = read_at;
         last = marks.rdata;
         let next_read = read_at + 1;
+        let mut next_write = write_at;
+        let mut left_over = there;
         if push {
-            write_at = write_at + 1;
-            there = true;
+            next_write = write_at + 1;
+            left_over = true;
         }
         if pop {
             read_at = next_read;
         }
         if pop & !push {
-            there = next_read != write_at;
+            left_over = next_read != write_at;
         }
+        write_at = next_write;
+        there = left_over;
+        if !note {
+            end = next_write;
+            counts = left_over;
+        } else if pop & (next_read == end) {
+            counts = false;
+        }
+        stands = counts;
         assert!(
             !push | !there | (read_at != write_at),
             "a queue overflows: room was not reserved"

@@ -8,6 +8,7 @@ pub mod class_queue;
 pub mod class_room;
 pub mod class_turn;
 pub mod part_ring;
+pub mod passage;
 pub mod pause_in;
 pub mod types;
 

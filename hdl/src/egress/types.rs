@@ -22,6 +22,8 @@ payload! {
         cnp: Bit,
         /// Of the lane of responses.
         response: Bit,
+        /// A request: its departure counts. None of the four: a frame of the host.
+        request: Bit,
     }
 
     /// A frame has left the assembler.

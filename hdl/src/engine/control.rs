@@ -133,6 +133,8 @@ pub struct Control<
     pub irq_ready: Signal<In, Bit>,
     /// What is under way, by [`section`](crate::control::drain::section).
     pub activity: [Signal<In, Activity>; ELSEWHERE],
+    /// What comes to the queues of the classes from now on is not waited for.
+    pub note: Signal<Out, Bit>,
     /// Of this block: tokens, CQEs and reads of consumer records.
     pub cq_activity: Signal<Out, Activity>,
     /// A completion queue overflowed.
@@ -275,6 +277,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         // what is under way
         drain.start = command.drain_start;
         command.drain_done = drain.done;
+        note = drain.note;
         for i in 0..ELSEWHERE {
             drain.activity[i] = activity[i];
         }

@@ -1,21 +1,17 @@
 //! Core: all of the engine that CONTROL.reset resets. Wiring only.
 use super::control::Control;
+use super::egress::EgressSide;
 use super::receive::ReceiveSide;
+use super::sections::Sections;
 use super::transmit::TransmitSide;
 use crate::bus::dma_client::*;
-use crate::bus::types::if_there;
-use crate::bus::valid::Valid;
 use crate::control::counters::Counters;
-use crate::control::drain::section::*;
+use crate::control::drain::ELSEWHERE;
 use crate::control::exception_csr::ExceptionStatus;
 use crate::control::restart::{CONTROL, PARTS, RECEIVE, TRANSMIT};
-use crate::egress::QUEUES;
-use crate::egress::class_entry::ClassEntry;
-use crate::egress::class_port::ClassPort;
-use crate::egress::types::{ClassSetup, Space};
+use crate::egress::types::ClassSetup;
 use crate::eth::exception_types::ExceptionSetup;
 use crate::eth::exceptions::Exceptions;
-use crate::eth::loopback::Loopback;
 use crate::eth::return_path::ReturnPath;
 use crate::memory::host_port::HostPort;
 use crate::memory::mr_table::MrTable;
@@ -114,14 +110,12 @@ pub struct Core<
     host: HostPort<W, K>,
     /// As large as the packet buffer.
     exceptions: Exceptions<W, K, B>,
-    loopback: Loopback<W, K>,
-    entry: ClassEntry<W, K>,
-    queues: ClassPort<W, K, E, F, T>,
+    egress: EgressSide<W, K, E, F, T>,
     return_path: ReturnPath<W, K, B>,
     regions: MrTable<M, CHECKERS>,
     control: Control<W, K, Q, M, C, O>,
     counters: Counters,
-    no_space: Zero<Valid<Space>>,
+    sections: Sections,
 }
 
 impl<
@@ -156,32 +150,22 @@ impl<
 
         // network
         forward!(s_axis_rx <= return_path.s_axis);
-        forward!(return_path.own <= loopback.own);
+        forward!(return_path.own <= egress.own);
         forward!(receive.s_axis_rx <= return_path.m_axis);
         forward!(exceptions.s_axis <= transmit.m_axis_tx);
         exceptions.s_mark = transmit.mark;
-        forward!(loopback.s <= exceptions.m_axis);
-        loopback.mark = exceptions.m_mark;
-        forward!(entry.s_axis <= loopback.m);
-        entry.mark = loopback.m_mark;
-        forward!(queues.s_axis <= entry.m_axis);
-        copy!(queues <= entry; queue, reserve);
-        queues.give_back = no_space;
-        entry.pop = queues.pop;
-        for i in 0..QUEUES {
-            entry.room[i] = queues.room[i];
-        }
-        forward!(m_axis_tx <= queues.m_axis);
-        queues.setup = classes;
-        queues.pause_req = pause_req;
-        queues.halt = stall;
-        pause_ack = queues.pause_ack;
-        transmit.classes = classes;
-        exceptions.classes = classes;
-        loopback.mac = control.tables.mac;
+        forward!(egress.s_axis <= exceptions.m_axis);
+        egress.mark = exceptions.m_mark;
+        forward!(m_axis_tx <= egress.m_axis_tx);
+        copy!(egress <= self; classes, pause_req, stall);
+        pause_ack = egress.pause_ack;
+        egress.mac = control.tables.mac;
+        copy!(egress <= transmit; started_valid, started, assembling, enters, left_room);
+        copy!(transmit <= egress; left_valid, left);
+        egress.note = control.note;
         return_path.overflow = receive.stats.rx_overflow;
         exceptions.setup = exception;
-        exceptions.enable = enable;
+        copy!(exceptions <= self; enable, classes);
         copy!(exceptions <= receive; raw, raw_data);
         exceptions.other = transmit.tx_frames;
         exception_status.tx_consumer = exceptions.consumer;
@@ -189,7 +173,7 @@ impl<
 
         // between the sides
         copy!(receive <= self; enable, notify);
-        copy!(transmit <= self; notify, congestion);
+        copy!(transmit <= self; notify, congestion, classes);
         transmit.cnp_received = receive.cnp_received;
         forward!(sq_doorbell <= transmit.doorbell);
         forward!(rq_doorbell <= receive.doorbells);
@@ -198,8 +182,7 @@ impl<
         forward!(transmit.cnp <= receive.cnp);
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
-        copy!(receive <= transmit;
-            response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
+        copy!(receive <= transmit; response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
         receive.sq_failed = transmit.close_valid;
         // both of the stage that does the command, which is answered before the next one comes
         receive.sq_reset = transmit.sq_query_valid & control.sq_command.payload.reset;
@@ -249,7 +232,7 @@ impl<
         }
         host.stall = stall;
         // what waits in the queues is lost
-        idle = host.idle & queues.halted;
+        idle = host.idle & egress.halted;
         dma_error = host.error;
 
         // memory regions
@@ -270,9 +253,8 @@ impl<
         forward!(transmit.command <= control.sq_command);
         forward!(transmit.failure <= control.sq_failure);
         forward!(control.sq_down <= transmit.down);
-        copy!(control <= transmit;
-            sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status, lost, lost_qpn,
-            lost_psn, lost_incarnation);
+        copy!(control <= transmit; sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status,
+            lost, lost_qpn, lost_psn, lost_incarnation);
         forward!(receive.events <= control.rq_events);
         copy!(control <= receive; rq_query_valid, rq_query, refused_since);
         forward!(control.rq_failures <= receive.failures);
@@ -282,26 +264,13 @@ impl<
         control.judged = receive.payload_judged;
         forward!(control.send <= transmit.cq);
         copy!(self <= control; irq_vector, irq_valid);
-        control.activity[FETCHES] = transmit.fetches;
-        control.activity[WQES] = transmit.wqes;
-        control.activity[PAYLOAD] = transmit.pieces;
-        control.activity[GRANTED] = transmit.parts;
-        control.activity[REQUESTED] = receive.requested;
-        control.activity[TRACKED] = receive.tracked;
-        control.activity[DECIDED] = receive.decided;
-        control.activity[PLACED] = receive.placed;
-        control.activity[HELD] = transmit.held;
-        control.activity[COMPLETIONS] = control.cq_activity;
-        control.activity[ACKS] = receive.acks;
-        control.activity[TURNS] = receive.turns;
-        control.activity[ATOMICS] = receive.atomics;
-        control.activity[RESPONSE_PAYLOAD] = transmit.response_pieces;
-        control.activity[REQUESTS] = transmit.requests;
-        control.activity[RESPONSES].busy = transmit.responses.busy | receive.losing;
-        control.activity[RESPONSES].moved = transmit.responses.moved & !receive.losing;
-        control.activity[RESPONSES].level =
-            transmit.responses.level + receive.waiting + if_there(receive.losing, bits::<10>(1));
-        control.activity[CNPS] = transmit.cnps;
+        copy!(sections <= transmit; fetches, wqes, pieces, parts, held, response_pieces, requests, responses, cnps);
+        copy!(sections <= receive; requested, tracked, decided, placed, acks, turns, atomics, waiting, losing);
+        copy!(sections <= egress; passage, queued);
+        copy!(sections <= control; cq_activity);
+        for i in 0..ELSEWHERE {
+            control.activity[i] = sections.activity[i];
+        }
 
         // counters
         counters.port = receive.stats;
@@ -309,10 +278,9 @@ impl<
         counters.requester = transmit.counts;
         counters.overflow = return_path.overflows;
         copy!(counters <= receive; rx_bytes, notified);
-        copy!(counters <= transmit;
-            retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps, cnp_lost);
+        copy!(counters <= transmit; retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps, cnp_lost);
         copy!(counters <= exceptions; stored, dropped, refused, sent, sent_bytes);
-        counters.paused = queues.paused;
+        counters.paused = egress.paused;
         copy!(counters <= control; cq_overflow, cmd_done, cmd_failed);
         counters.index = stat_index;
         counters.read = stat_read;

@@ -9,8 +9,10 @@
 pub mod builds;
 pub mod control;
 pub mod core;
+pub mod egress;
 pub mod failures;
 pub mod receive;
+pub mod sections;
 pub mod transmit;
 
 use ferroce_proto::abi::rates::line_rate;

@@ -1,7 +1,7 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    Activity, Answer, CqToken, GatherCmd, ReadIssue, ReadReq, TxDesc, if_there,
+    Activity, Answer, CqToken, Departure, GatherCmd, ReadIssue, ReadReq, TxDesc, if_there,
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
@@ -72,6 +72,20 @@ pub struct TransmitSide<
     pub m_axis_tx: AxisOut<W, K>,
     /// With each beat: what its frame is.
     pub mark: Signal<Out, FrameMark>,
+    /// The frame of a request is begun; one cycle.
+    pub started_valid: Signal<Out, Bit>,
+    /// What is known of it when it leaves.
+    pub started: Signal<Out, Departure>,
+    /// Packets stand between their headers and the merge of the lanes.
+    pub assembling: Signal<Out, Bit>,
+    /// A frame passes the merge; one cycle.
+    pub enters: Signal<Out, Bit>,
+    /// A request has left; one cycle.
+    pub left_valid: Signal<In, Bit>,
+    /// Which.
+    pub left: Signal<In, Departure>,
+    /// Eight more may leave.
+    pub left_room: Signal<Out, Bit>,
     /// Answer to a command.
     pub sq_query_valid: Signal<Out, Bit>,
     /// Requester's part of the state, before the command.
@@ -172,7 +186,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(command <= requester.command);
         forward!(failure <= requester.failure);
         forward!(answer <= requester.answer);
-        copy!(requester <= back; left_valid, left);
+        copy!(self <= back; started_valid, started, assembling, enters);
+        copy!(requester <= self; left_valid, left);
+        left_room = requester.left_room;
         copy!(requester <= tables; sq_we, av_we, ah_we);
         requester.congestion = congestion;
         requester.cnp = cnp_received;

@@ -4,6 +4,8 @@
 //! keep their order; a frame that its output does not take holds up those behind it. One cycle of latency, a beat a
 //! cycle, no idle cycle between frames; `s.tready` follows the `tready` of the outputs in the same cycle.
 //!
+//! While `hold` is 1 no frame to the port itself is begun; from its first beat on it goes to its end.
+//!
 //! Assumes: `mac` does not change while frames pass; beats have at least eight bytes.
 use crate::egress::types::FrameMark;
 use crate::prelude::*;
@@ -25,6 +27,12 @@ pub struct Loopback<const W: usize, const K: usize> {
     pub m_mark: Signal<Out, FrameMark>,
     /// Frames to the port itself.
     pub own: AxisOut<W, K>,
+    /// None of those is to begin.
+    pub hold: Signal<In, Bit>,
+    /// The last beat of a packet is taken, at either output.
+    pub passes: Signal<Out, Bit>,
+    /// That of a request, at `own`.
+    pub returned: Signal<Out, Bit>,
     valid: Reg<Bit>,
     data: Dff<Bits<W>>,
     keep: Dff<Bits<K>>,
@@ -32,6 +40,9 @@ pub struct Loopback<const W: usize, const K: usize> {
     bad: Dff<Bit>,
     mark_q: Dff<FrameMark>,
     returns: Dff<Bit>,
+    first: Dff<Bit>,
+    /// A beat is offered to the port itself: it is not withdrawn.
+    offered: Reg<Bit>,
     /// The next beat is not the first of its frame.
     inside: Reg<Bit>,
 }
@@ -45,7 +56,10 @@ impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
 
     #[kernel]
     fn update(&mut self) {
-        let go = !valid | (returns & own.tready) | (!returns & m.tready);
+        let held = first & hold & !offered;
+        offered = valid & returns & !held & !own.tready;
+        let taken = valid & ((returns & own.tready & !held) | (!returns & m.tready));
+        let go = !valid | taken;
         s.tready = go;
         if go {
             valid = s.tvalid;
@@ -54,6 +68,7 @@ impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
             last = s.tlast;
             bad = s.tuser;
             mark_q = mark;
+            first = !inside;
             if s.tvalid {
                 inside = !s.tlast;
                 if !inside {
@@ -67,10 +82,13 @@ impl<const W: usize, const K: usize> Logic for Loopback<W, K> {
         m.tlast = last;
         m.tuser = bad;
         m_mark = mark_q;
-        own.tvalid = valid & returns;
+        own.tvalid = valid & returns & !held;
         own.tdata = data;
         own.tkeep = keep;
         own.tlast = last;
         own.tuser = bad;
+        let ends = taken & last;
+        passes = ends & (mark_q.request | mark_q.response | mark_q.cnp);
+        returned = ends & returns & mark_q.request;
     }
 }

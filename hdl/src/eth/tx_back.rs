@@ -74,10 +74,14 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub lost_msn: [Signal<Out, Bits<24>>; LANES],
     /// Incarnation of the queue pair of a request.
     pub lost_incarnation: [Signal<Out, Bits<2>>; LANES],
-    /// A request leaves; one cycle.
-    pub left_valid: Signal<Out, Bit>,
-    /// Which.
-    pub left: Signal<Out, Departure>,
+    /// The frame of a request is begun; one cycle.
+    pub started_valid: Signal<Out, Bit>,
+    /// What is known of it when it leaves.
+    pub started: Signal<Out, Departure>,
+    /// Packets stand between their headers and the merge of the lanes.
+    pub assembling: Signal<Out, Bit>,
+    /// A frame passes the merge; one cycle.
+    pub enters: Signal<Out, Bit>,
     /// A frame was sent.
     pub tx_frames: Signal<Out, Bit>,
     /// With `tx_frames`: its bytes.
@@ -124,6 +128,8 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
         forward!(mux.first <= bare.m);
         tx_cnps = headers.cnp_activity.moved;
         forward!(icrc.s <= mux.m);
+        enters = mux.m.valid & icrc.s.ready & (mux.m.beat.index == 0);
+        assembling = assemble[0].busy | assemble[1].busy | bare.m.valid;
         forward!(m_axis_tx <= icrc.m_axis);
         headers.av_we = av_we;
         headers.ah_we = ah_we;
@@ -135,8 +141,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
         headers.mac = mac;
         headers.classes = classes;
         mark = icrc.mark;
-        left_valid = assemble[0].left_valid;
-        left = assemble[0].left;
+        copy!(self <= assemble[0]; started_valid, started);
         tx_frames = icrc.frame;
         tx_bytes = icrc.frame_bytes;
         tx_roce_packets = icrc.frame;

@@ -12,7 +12,7 @@
 //! bytes are payload.
 //!
 //! A packet with payload starts when its token and its first payload beat are there; from then on the frame does not
-//! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `left`
+//! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `started`
 //! tells of the start of a packet: from then on nothing can keep it from leaving. A beat
 //! a cycle, no idle cycle between frames, two cycles from `s` to `m`.
 //!
@@ -86,10 +86,12 @@ pub struct Assemble<const W: usize, const K: usize> {
     pub lost_msn: Signal<Out, Bits<24>>,
     /// Incarnation of its queue pair.
     pub lost_incarnation: Signal<Out, Bits<2>>,
-    /// A packet leaves; one cycle.
-    pub left_valid: Signal<Out, Bit>,
-    /// Which.
-    pub left: Signal<Out, Departure>,
+    /// The frame of a packet is begun; one cycle.
+    pub started_valid: Signal<Out, Bit>,
+    /// What is known of it when it leaves.
+    pub started: Signal<Out, Departure>,
+    /// A packet is here.
+    pub busy: Signal<Out, Bit>,
     payloads: SkidRam<Bits<W>>,
     current: Dff<TxHeader>,
     turn: Reg<Turn>,
@@ -104,8 +106,8 @@ pub struct Assemble<const W: usize, const K: usize> {
     lost_msn_q: Dff<Bits<24>>,
     lost_psn_q: Dff<Bits<24>>,
     lost_incarnation_q: Dff<Bits<2>>,
-    left_valid_q: Reg<Bit>,
-    left_q: Dff<Departure>,
+    started_valid_q: Reg<Bit>,
+    started_q: Dff<Departure>,
 }
 
 impl<const W: usize, const K: usize> Assemble<W, K> {
@@ -154,10 +156,11 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         lost_msn = lost_msn_q;
         lost_incarnation_q = current.incarnation;
         lost_incarnation = lost_incarnation_q;
-        left_valid_q = fire & turn.front & !drops;
-        copy!(left_q <= current; qpn, incarnation, next_psn, notify);
-        left_valid = left_valid_q;
-        left = left_q;
+        started_valid_q = fire & turn.front & !drops;
+        copy!(started_q <= current; qpn, incarnation, next_psn, notify);
+        started_valid = started_valid_q;
+        started = started_q;
+        busy = turn.valid | merging;
 
         // The next beat of this packet, or the first of the next one.
         let next = turn.index + 1;

@@ -136,6 +136,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         write.icrc_in_next_beat = !(beat_late.q.whole | beat_late.q.partial);
         copy!(write <= beat_late.q; tail, last, bytes);
         copy!(mark_q <= beat_late.q; packet_class, ack, cnp, response);
+        mark_q.request = !beat_late.q.response & !beat_late.q.cnp;
         written = valid_line.q;
         let ends = valid_line.q & beat_late.q.last;
         frame_q = ends;

@@ -16,14 +16,32 @@ use super::{Model, Params, stats};
 /// Answer of a command: `value`, or its error status.
 type Answer = Result<u128, u8>;
 
+/// A command that was carried out and is not answered.
+#[derive(Clone)]
+pub(super) struct Held {
+    /// Frames that came to the queues before.
+    frames: u64,
+    addr: u64,
+    completion: CmdCpl,
+}
+
 impl Model {
     /// A command is waiting.
     pub(super) fn has_command(&self) -> bool {
         self.csr.enabled && self.csr.cmd_pi as u16 != self.csr.cmd_ci
     }
 
-    /// One cycle: at most one command.
+    /// One cycle: at most one command. One that takes something away is answered when the frames that waited then have left.
     pub(super) fn step_command(&mut self) {
+        if let Some(held) = &self.held {
+            if !self.egress.holds(held.frames) {
+                let Held {
+                    addr, completion, ..
+                } = self.held.take().expect("it is there");
+                self.answer_command(addr, &completion);
+            }
+            return;
+        }
         if !self.has_command() {
             return;
         }
@@ -53,8 +71,21 @@ impl Model {
             ..CmdCpl::default()
         };
         let addr = self.csr.cpl_base.wrapping_add(entry * CmdCpl::BYTES as u64);
+        let frames = self.egress.came();
+        if completion.status == status::OK && takes_away(&head) && self.egress.holds(frames) {
+            self.held = Some(Held {
+                frames,
+                addr,
+                completion,
+            });
+        } else {
+            self.answer_command(addr, &completion);
+        }
+    }
+
+    fn answer_command(&mut self, addr: u64, completion: &CmdCpl) {
         self.env.dma.write(addr, &completion.emit());
-        self.csr.cmd_ci = ci.wrapping_add(1);
+        self.csr.cmd_ci = self.csr.cmd_ci.wrapping_add(1);
     }
 
     fn execute_command(
@@ -196,6 +227,7 @@ impl Model {
                 qp.sq.pacing.set_limit(0);
             }
             if head.sq_reset || head.sq_state == state::RESET {
+                self.egress.start_afresh(head.index);
                 qp.sq.pacing.reset();
             }
             if head.sq_reset {
@@ -219,6 +251,19 @@ fn require(condition: bool) -> Result<(), u8> {
         Ok(())
     } else {
         Err(status::BAD_PARAM)
+    }
+}
+
+/// The command takes something away that frames may need: to RESET, the end of an object, another region or address.
+fn takes_away(head: &CmdHead) -> bool {
+    match head.opcode {
+        opcode::MODIFY_QP => {
+            head.qp_sq_state && head.sq_state == state::RESET
+                || head.qp_rq_state && head.rq_state == state::RESET
+        }
+        opcode::WRITE_MR | opcode::WRITE_AH | opcode::RESIZE_CQ => true,
+        opcode::DESTROY_CQ | opcode::DESTROY_EQ | opcode::DESTROY_SRQ => true,
+        _ => false,
     }
 }
 

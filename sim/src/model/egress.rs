@@ -2,11 +2,14 @@
 //!
 //! The queues hold all that waits: a paused class holds up no other. Classes that are not strict go in turns; weights are not
 //! modelled.
+//!
+//! A request has left when its frame does: until then no timer counts, no acknowledgement is due, no datagram is complete.
 
 use std::collections::VecDeque;
 
 use ferroce_proto::abi::classes::{CLASS_WEIGHT_MASK, CLASS_WEIGHT_RESET, CLASSES, PRIORITIES};
 use ferroce_proto::abi::regs;
+use ferroce_proto::wire::Psn;
 use ferroce_proto::wire::eth::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, LEN, TPID_8021Q};
 
 use super::classes::Tables;
@@ -25,12 +28,28 @@ pub(super) enum Kind {
     Other,
 }
 
+/// A request that a frame carries.
+#[derive(Clone, Copy)]
+pub(super) struct Departure {
+    pub(super) qpn: u32,
+    /// The PSN behind it.
+    pub(super) after: Psn,
+    /// Cycle in which it was made.
+    pub(super) made: u64,
+}
+
+/// A frame, and what leaves with it.
+pub(super) type Leaving = (Vec<u8>, Option<Departure>);
+
 /// A frame that waits.
 #[derive(Clone)]
 struct Waiting {
     frame: Vec<u8>,
     /// Of the lane of responses, whose order is kept.
     responds: bool,
+    departure: Option<Departure>,
+    /// Frames that came before it.
+    number: u64,
 }
 
 /// The queues, and the MAC in front of the card.
@@ -47,6 +66,8 @@ pub(super) struct Egress {
     control: [VecDeque<Waiting>; CLASSES],
     /// The class that is next in turn.
     turn: usize,
+    /// Frames that came.
+    came: u64,
 }
 
 impl Default for Egress {
@@ -60,6 +81,7 @@ impl Default for Egress {
             data: Default::default(),
             control: Default::default(),
             turn: 0,
+            came: 0,
         }
     }
 }
@@ -137,7 +159,7 @@ impl Egress {
     }
 
     /// A frame comes to its queue. An acknowledgement goes with the CNPs, but not before responses (IB1 9.7.5.1.4).
-    pub(super) fn push(&mut self, frame: Vec<u8>, kind: Kind) {
+    pub(super) fn push(&mut self, frame: Vec<u8>, kind: Kind, departure: Option<Departure>) {
         let class = usize::from(self.class(&frame));
         let responds = matches!(kind, Kind::Ack | Kind::Response);
         let follows = self.data[class].iter().any(|waiting| waiting.responds);
@@ -146,11 +168,17 @@ impl Egress {
             Kind::Ack if !follows => &mut self.control[class],
             _ => &mut self.data[class],
         };
-        queue.push_back(Waiting { frame, responds });
+        queue.push_back(Waiting {
+            frame,
+            responds,
+            departure,
+            number: self.came,
+        });
+        self.came += 1;
     }
 
     /// The next frame of a class that is not paused.
-    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn next(&mut self) -> Option<Leaving> {
         let paused = (0..PRIORITIES as u8).filter(|p| self.asked >> p & 1 == 1);
         let shut: Vec<_> = paused.map(|p| usize::from(self.tables.class(p))).collect();
         let open = |class: &usize| !shut.contains(class);
@@ -167,6 +195,26 @@ impl Egress {
             self.turn = class + 1;
             &mut self.data[class]
         };
-        queue.pop_front().map(|waiting| waiting.frame)
+        let waiting = queue.pop_front()?;
+        Some((waiting.frame, waiting.departure))
+    }
+
+    /// Frames that came up to now.
+    pub(super) fn came(&self) -> u64 {
+        self.came
+    }
+
+    /// One of the first `count` frames waits.
+    pub(super) fn holds(&self, count: u64) -> bool {
+        let queues = self.data.iter().chain(&self.control);
+        let mut oldest = queues.filter_map(VecDeque::front);
+        oldest.any(|waiting| waiting.number < count)
+    }
+
+    /// The send queue starts afresh: what of it waits leaves, and says nothing.
+    pub(super) fn start_afresh(&mut self, qpn: u32) {
+        for waiting in self.data.iter_mut().flatten() {
+            waiting.departure.take_if(|departure| departure.qpn == qpn);
+        }
     }
 }

@@ -149,6 +149,8 @@ pub struct Model {
     reaction: pacing::Reaction,
     port: tx::Port,
     egress: egress::Egress,
+    /// The command that waits for frames in the queues.
+    held: Option<command::Held>,
     /// Queue pairs with a request packet to send.
     requests: tx::Ready,
     /// Queue pairs with a response packet to send.
@@ -250,6 +252,7 @@ impl Model {
             reaction: pacing::Reaction::default(),
             port: tx::Port::default(),
             egress: egress::Egress::default(),
+            held: None,
             requests: tx::Ready::default(),
             responses: tx::Ready::default(),
             timers: Agenda::new(qps),

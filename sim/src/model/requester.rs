@@ -22,7 +22,7 @@ const ACK_INTERVAL: u32 = 32;
 /// The send queue and what of it is on the wire.
 ///
 /// PSNs: everything before `una` is acknowledged, `next` is sent next, everything before `max` was
-/// sent at least once. `next` is behind `max` while packets are sent again.
+/// made at least once, everything before `left` has left the card. `next` is behind `max` while packets are sent again.
 #[derive(Clone, Default)]
 pub(super) struct Sq {
     pub(super) ctx: SqCtx,
@@ -36,6 +36,9 @@ pub(super) struct Sq {
     pub(super) next: Psn,
     pub(super) una: Psn,
     pub(super) max: Psn,
+    pub(super) left: Psn,
+    /// Packets that are made and have not left.
+    pub(super) queued: u32,
     /// Messages started and not retired, oldest first.
     pub(super) messages: VecDeque<Message>,
     /// Packets sent since the last that asked for an acknowledgement.
@@ -94,6 +97,7 @@ impl Sq {
             next: psn,
             una: psn,
             max: psn,
+            left: psn,
             ..Self::default()
         };
         self.reload();
@@ -206,10 +210,8 @@ impl QueuePair {
             if packet.ack_req {
                 self.sq.since_ack_req = 0;
             }
-            self.start_timer(env.now);
-        } else {
-            self.advance(env, next.next());
         }
+        self.sq.queued += 1;
         Some(packet)
     }
 

@@ -26,8 +26,8 @@ impl QueuePair {
     /// A response arrived.
     pub(super) fn response(&mut self, env: &mut Env, packet: &Received) {
         let psn = packet.bth.psn;
-        // Neither what was never sent nor what is acknowledged already can be answered.
-        if psn.since(self.sq.max) >= 0 || psn.since(self.sq.una) < 0 {
+        // Neither what has not left nor what is acknowledged already can be answered.
+        if psn.since(self.sq.left) >= 0 || psn.since(self.sq.una) < 0 {
             env.stats.count(stats::RX_GHOST_ACKS);
             return;
         }

@@ -1,6 +1,8 @@
 //! Requester: acknowledgement timer, RNR timer, retry counters, go-back-N.
 
 use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::wire::Psn;
 use ferroce_proto::wire::aeth::RNR_TIMER_NS;
 use ferroce_proto::wire::timeout::ack_timeout_ns;
 
@@ -76,6 +78,25 @@ impl QueuePair {
         }
     }
 
+    /// A packet has left, `after` is the PSN behind it; it waited in a queue. The time of an acknowledgement counts from now on
+    /// (IB1 9.7.6.1.3), and a message without one is complete.
+    pub(super) fn departed(&mut self, env: &mut Env, after: Psn, waited: bool) {
+        self.sq.queued = self.sq.queued.saturating_sub(1);
+        if after.since(self.sq.una) <= 0 || after.since(self.sq.max) > 0 {
+            return;
+        }
+        if after.since(self.sq.left) > 0 {
+            self.sq.left = after;
+        }
+        if self.sq.ctx.qp_type != qp_type::RC {
+            self.advance(env, after);
+        } else if waited {
+            self.restart_timer(env.now);
+        } else {
+            self.start_timer(env.now);
+        }
+    }
+
     /// A timer ran out.
     pub(super) fn expire(&mut self, env: &mut Env) {
         if self
@@ -94,6 +115,9 @@ impl QueuePair {
             .take_if(|deadline| *deadline <= env.now)
             .is_some()
         {
+            if self.sq.queued > 0 {
+                return self.start_timer(env.now);
+            }
             env.stats.count(stats::LOCAL_ACK_TIMEOUT_ERR);
             self.sq.retry.implied = false;
             self.retry(env);

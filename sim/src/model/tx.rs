@@ -9,7 +9,7 @@ use ferroce_proto::wire::{
     cnp,
 };
 
-use super::egress::Kind;
+use super::egress::{Departure, Kind, Leaving};
 use super::{Env, Model, stats};
 
 /// Bytes that leave the port in a cycle.
@@ -96,8 +96,11 @@ impl Model {
     /// One cycle: when the wire is free, puts the next frame on it.
     pub(super) fn step_transmit(&mut self) {
         if !self.port.is_busy()
-            && let Some(frame) = self.next_to_send()
+            && let Some((frame, departure)) = self.next_to_send()
         {
+            if let Some(departure) = departure {
+                self.departs(departure);
+            }
             let cycles = (frame.len() as u64).div_ceil(BYTES_PER_CYCLE);
             let class = self.egress.class(&frame);
             self.port.leaving = Some((self.env.now + cycles - 1, frame, class));
@@ -118,35 +121,42 @@ impl Model {
     }
 
     /// The next frame that may leave. One is made when none waits that may. Transport and host take turns.
-    fn next_to_send(&mut self) -> Option<Vec<u8>> {
+    fn next_to_send(&mut self) -> Option<Leaving> {
         loop {
-            if let Some(frame) = self.egress.next() {
-                return Some(frame);
+            if let Some(leaving) = self.egress.next() {
+                return Some(leaving);
             }
             let exceptions_first = self.port.exceptions_first;
-            let (frame, kind) =
-                [exceptions_first, !exceptions_first]
-                    .into_iter()
-                    .find_map(|exception| {
-                        let next = if exception {
-                            (self.next_exception()?, Kind::Other)
-                        } else {
-                            self.next_packet()?
-                        };
-                        self.port.exceptions_first = !exception;
-                        Some(next)
-                    })?;
+            let ((frame, departure), kind) = [exceptions_first, !exceptions_first]
+                .into_iter()
+                .find_map(|exception| {
+                    let next = if exception {
+                        ((self.next_exception()?, None), Kind::Other)
+                    } else {
+                        self.next_packet()?
+                    };
+                    self.port.exceptions_first = !exception;
+                    Some(next)
+                })?;
             self.env.stats.count(stats::TX_FRAMES);
             self.env.stats.add(stats::TX_BYTES, frame.len() as u64);
             if self.is_own(&frame) {
-                return Some(frame);
+                return Some((frame, departure));
             }
-            self.egress.push(frame, kind);
+            self.egress.push(frame, kind, departure);
         }
     }
 
+    /// A request leaves.
+    fn departs(&mut self, departure: Departure) {
+        let Departure { qpn, after, made } = departure;
+        let waited = made != self.env.now;
+        self.qps[qpn as usize].departed(&mut self.env, after, waited);
+        self.schedule(qpn, false);
+    }
+
     /// The next frame of the transport: a CNP before all else; responses and requests take turns.
-    fn next_packet(&mut self) -> Option<(Vec<u8>, Kind)> {
+    fn next_packet(&mut self) -> Option<(Leaving, Kind)> {
         let responses_first = self.port.responses_first;
         let frame = self.next_cnp().or_else(|| {
             [responses_first, !responses_first]
@@ -162,7 +172,7 @@ impl Model {
     }
 
     /// The next CNP, on the path of its queue pair but for DSCP, ECN and PCP.
-    fn next_cnp(&mut self) -> Option<(Vec<u8>, Kind)> {
+    fn next_cnp(&mut self) -> Option<(Leaving, Kind)> {
         let av = &self.qps[self.notify.due.pop_front()? as usize].av;
         let config = &self.notify.config;
         let path = AvCtx {
@@ -173,11 +183,11 @@ impl Model {
         self.env.stats.count(stats::NP_CNP_SENT);
         let bth = cnp::bth(av.remote_qpn, av.pkey);
         let frame = self.env.frame(&path, bth, Extensions::default(), &[]);
-        Some((frame, Kind::Cnp))
+        Some(((frame, None), Kind::Cnp))
     }
 
     /// The next frame of one of the two lanes.
-    fn next_frame(&mut self, responses: bool) -> Option<(Vec<u8>, Kind)> {
+    fn next_frame(&mut self, responses: bool) -> Option<(Leaving, Kind)> {
         loop {
             let lane = if responses {
                 &mut self.responses
@@ -205,7 +215,13 @@ impl Model {
                     _ if responses => Kind::Response,
                     _ => Kind::Other,
                 };
-                (self.env.packet(&qp.av, &packet), kind)
+                let departure = Departure {
+                    qpn,
+                    after: qp.sq.next,
+                    made: now,
+                };
+                let departure = (!responses).then_some(departure);
+                ((self.env.packet(&qp.av, &packet), departure), kind)
             });
             let blocked = frame.is_none();
             self.schedule(qpn, blocked);

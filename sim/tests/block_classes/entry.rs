@@ -17,6 +17,7 @@ struct Frame {
     ack: bool,
     cnp: bool,
     response: bool,
+    request: bool,
     beats: u64,
 }
 
@@ -28,12 +29,13 @@ impl Frame {
             ack: kind == 0,
             cnp: kind == 1,
             response: kind == 0 || kind == 2,
+            request: kind == 3,
             beats: if kind < 2 { 1 } else { rng.u64(1..6) },
         }
     }
 
     fn mark(self) -> u64 {
-        let bits = [self.ack, self.cnp, self.response];
+        let bits = [self.ack, self.cnp, self.response, self.request];
         let bits = bits.iter().enumerate().map(|(i, &bit)| u64::from(bit) << i);
         self.class | bits.sum::<u64>() << 2
     }
@@ -58,10 +60,11 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
     let rooms: Vec<Input> = (0..QUEUES)
         .map(|i| input(&bench, &format!("room_{i}")))
         .collect();
-    let [ready, m_valid, queue, reserves, into, beats]: [Output; 6] = [
+    let [ready, m_valid, queue, request, reserves, into, beats]: [Output; 7] = [
         "s_axis_tready",
         "m_axis_tvalid",
         "queue",
+        "request",
         "reserve.valid",
         "reserve.payload.queue",
         "reserve.payload.beats",
@@ -103,6 +106,7 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
         let takes = offers && dut.is_set(ready);
         assert_eq!(dut.is_set(m_valid), takes);
         assert_eq!(dut.is_set(reserves), takes);
+        assert_eq!(dut.is_set(request), takes && current.request && rest == 1);
         if takes {
             let to = dut.get(queue) as usize;
             assert_eq!((dut.get(into), dut.get(beats)), (to as u64, 1));

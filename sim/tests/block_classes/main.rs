@@ -1,8 +1,10 @@
 //! The class queues in Verilog: order, room, pause, shares, rate; which lane has room in them; the pauses of a MAC, the class of a packet.
 
+mod departure;
 mod entry;
 mod lane;
 mod load;
+mod passage;
 mod peer;
 mod port;
 mod ports;
@@ -26,10 +28,13 @@ fn every_frame_leaves_whole_and_in_order() {
         rig.ends.weights = WEIGHTS;
         rig.ends.ready = Chance::new(0.7);
         rig.ends.toggle = Chance::new(0.002);
+        rig.ends.departures.toggle = Chance::new(0.0003);
         rig.ends.returns = Chance::new(0.05);
         for (queue, load) in rig.ends.loads.iter_mut().enumerate() {
             *load = match queue {
-                0..4 => Load::full(60, LARGEST),
+                0 => Load::full(14, 100),
+                1 => Load::full(58, 60),
+                2..4 => Load::full(60, LARGEST),
                 _ => Load {
                     chance: 0.05,
                     ..Load::full(60, 130)
@@ -43,6 +48,27 @@ fn every_frame_leaves_whole_and_in_order() {
             "{:?}",
             rig.ends.frames
         );
+        let departures = &rig.ends.departures;
+        assert!(departures.count > 100, "{} requests", departures.count);
+    }
+}
+
+#[test]
+fn what_stands_since_a_time_is_known() {
+    for width in WIDTHS {
+        let mut rig = Rig::new(width);
+        rig.ends.weights = WEIGHTS;
+        rig.ends.ready = Chance::new(0.7);
+        rig.ends.toggle = Chance::new(0.01);
+        rig.ends.departures.toggle = Chance::new(0.002);
+        rig.ends.loads = [Load {
+            chance: 0.02,
+            ..Load::full(58, 60 + width)
+        }; QUEUES];
+        rig.run(60_000);
+        rig.drain();
+        let departures = &rig.ends.departures;
+        assert!(departures.passed > 1000, "{} cycles", departures.passed);
     }
 }
 

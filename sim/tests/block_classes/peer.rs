@@ -17,6 +17,7 @@ pub(crate) struct Peer {
     request: Input,
     acknowledge: Output,
     halts: Input,
+    hold: Input,
     stands: Output,
     mac: Mac,
     /// Priorities whose pause is obeyed.
@@ -39,6 +40,7 @@ impl Peer {
             request: dut.input("pause_req").ok()?,
             acknowledge: dut.output("pause_ack").ok()?,
             halts: dut.input("halt").ok()?,
+            hold: dut.input("hold").ok()?,
             stands: dut.output("halted").ok()?,
             halt: false,
             halted: false,
@@ -64,6 +66,7 @@ impl Peer {
     /// Drives the port; which queues are to be shut.
     pub(crate) fn drive(&self, dut: &mut Dut, weights: &[u64]) -> u64 {
         let mut words = [0; 11];
+        dut.set(self.hold, 0);
         for (priority, class) in self.prio_class.into_iter().enumerate() {
             bits::insert(&mut words, 260 + 4 * priority, 4, u64::from(class));
         }

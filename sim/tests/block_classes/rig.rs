@@ -9,6 +9,7 @@ use ferroce_sim::bits;
 use ferroce_sim::random::Chance;
 use ferroce_sim::verilator::Dut;
 
+use crate::departure::{Departures, is_request, number};
 use crate::load::Load;
 use crate::peer::Peer;
 use crate::ports::Ports;
@@ -37,6 +38,7 @@ pub(crate) struct Ends {
     pub(crate) pause: u64,
     /// The peer of a port.
     pub(crate) peer: Option<Peer>,
+    pub(crate) departures: Departures,
     /// Chance that a queue changes between paused and not, a cycle.
     pub(crate) toggle: Chance,
     /// Chance that the wire takes a beat.
@@ -111,6 +113,7 @@ impl Rig {
     pub(crate) fn drain(&mut self) {
         self.ends.loads = Default::default();
         self.ends.toggle = Chance::NEVER;
+        self.ends.departures.toggle = Chance::NEVER;
         self.ends.pause_all(false);
         if let Err(failure) = self.bench.finish(&mut [&mut self.ends], 400_000) {
             panic!("{failure}");
@@ -140,6 +143,7 @@ impl Ends {
             weights: [1; QUEUES],
             pause: 0,
             peer: Peer::of(dut, lanes),
+            departures: Departures::new(),
             toggle: Chance::NEVER,
             ready: Chance::new(1.0),
             returns: Chance::NEVER,
@@ -273,6 +277,7 @@ impl Agent for Ends {
         if self.current.is_none() {
             self.begin(rng);
         }
+        self.departures.drive(dut, &self.ports, rng);
         dut.set(self.ports.valid, u64::from(self.current.is_some()));
         if let Some((queue, beats)) = &self.current {
             let mut words = vec![0; self.lanes / 4];
@@ -283,10 +288,16 @@ impl Agent for Ends {
             dut.set(self.ports.keep, bits::mask(beats[0].len()));
             dut.set(self.ports.last, u64::from(beats.len() == 1));
             dut.set(self.ports.queue, *queue as u64);
+            let sent = self.expected[*queue].back().expect("it is sent");
+            let request = beats.len() == 1 && is_request(*queue, &sent.bytes);
+            dut.set(self.ports.request, request.into());
+            dut.set(self.ports.departure, number(&sent.bytes) & 0xff_ffff);
         }
     }
 
     fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
+        let comes = self.current.as_ref().map(|(queue, _)| *queue);
+        self.departures.observe(dut, &self.ports, comes)?;
         // the source
         if let Some((queue, beats)) = &mut self.current {
             let sent = self.expected[*queue].back_mut().expect("it is sent");
@@ -302,8 +313,10 @@ impl Agent for Ends {
             // what is reserved shows in `open` in the next cycle
             let open = dut.get(self.ports.open);
             let largest = self.largest();
+            let free = (64 / self.lanes + 4) as u64;
             self.reserving = (0..QUEUES)
                 .filter(|&queue| open >> queue & 1 == 1 && self.loads[queue].shortest != 0)
+                .filter(|&queue| dut.get(self.ports.room[queue]) >= largest as u64 + free)
                 .min_by_key(|&queue| self.room[queue])
                 .map(|queue| (queue, largest));
         }
@@ -347,6 +360,7 @@ impl Agent for Ends {
             return Ok(());
         }
         self.offered = false;
+        self.departures.beat_left(on_wire);
         let (queue, mut frame) = self
             .partial
             .take()
@@ -359,6 +373,9 @@ impl Agent for Ends {
         let sent = self.expected[queue].pop_front();
         if sent.is_none_or(|sent| sent.bytes != frame) {
             return Err(format!("queue {queue}: another frame than was sent"));
+        }
+        if is_request(queue, &frame) {
+            self.departures.expect(number(&frame) & 0xff_ffff);
         }
         let counts = frame.len() as u64 + AROUND;
         self.frames[queue] += 1;

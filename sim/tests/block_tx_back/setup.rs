@@ -17,8 +17,8 @@ use super::packets::{PORT_MAC, Packet, QUEUE_PAIRS, handle, local_gid, path};
 pub(crate) struct Watch {
     lost: [Output; 2],
     lost_qpn: [Output; 2],
-    /// Requests that leave: valid, queue pair, the PSN behind, `notify`.
-    left: [Output; 4],
+    /// Requests of which the frame is begun: valid, queue pair, the PSN behind, `notify`.
+    started: [Output; 4],
     frames: Output,
     bytes: Output,
     roce: Output,
@@ -54,7 +54,13 @@ impl Watch {
             lost_qpn: [output("lost_qpn_0"), output("lost_qpn_1")],
             lost_psn: [output("lost_psn_0"), output("lost_psn_1")],
             lost_msn: [output("lost_msn_0"), output("lost_msn_1")],
-            left: ["left_valid", "left.qpn", "left.next_psn", "left.notify"].map(output),
+            started: [
+                "started_valid",
+                "started.qpn",
+                "started.next_psn",
+                "started.notify",
+            ]
+            .map(output),
             frames: output("tx_frames"),
             bytes: output("tx_bytes"),
             roce: output("tx_roce_packets"),
@@ -85,7 +91,7 @@ impl Agent for Watch {
                 self.lost_of[lane].push(ports.map(|port| dut.get(port[lane])));
             }
         }
-        let [valid, qpn, next_psn, notify] = self.left.map(|port| dut.get(port));
+        let [valid, qpn, next_psn, notify] = self.started.map(|port| dut.get(port));
         if valid & notify == 1 {
             let psn = (next_psn as u32).wrapping_sub(1) & 0xff_ffff;
             self.departed.push((qpn as u16, psn));
@@ -227,13 +233,13 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         }
     }
 
-    /// What the block says of the frame of a packet: class, ACK, CNP, response.
+    /// What the block says of the frame of a packet: class, ACK, CNP, response, request.
     fn mark(&self, packet: &Packet) -> u64 {
         let headers = packet.headers();
         let pcp = headers.eth.vlan.map(|tci| (tci >> 13) as u8);
         let priority = self.tables.priority(headers.ip.traffic_class(), pcp);
         let ack = u64::from(packet.opcode == Opcode::RcAck);
-        u64::from(self.tables.class(priority)) | ack << 2 | (packet.lane() as u64) << 4
+        u64::from(self.tables.class(priority)) | ack << 2 | 0x20 >> packet.lane()
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut Bench, &mut [&mut dyn Agent]) -> R) -> R {

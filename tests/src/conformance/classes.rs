@@ -1,7 +1,8 @@
 //! Traffic classes: which class a packet has, and pauses of the peer by priority (PFC).
 
+use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::regs::{self, feature};
-use ferroce_proto::wire::Opcode;
+use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::fabric::pause::Pause;
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Work, pattern};
 
@@ -27,6 +28,9 @@ cases! {
     pause_not_obeyed, CLASSES, "abi regs", "A pause of a priority that is not in PFC_CONFIG has no effect and counts nothing.";
     pause_counts_beginnings, CLASSES, "abi regs", "A pause that is asked for again before it ends counts once.";
     pause_of_acknowledgements, CLASSES, "802.1Q 36.1.3.2", "An acknowledgement of a paused class waits too.";
+    pause_takes_no_time, CLASSES, "IB1 9.7.6.1.3", "No timer counts while a packet waits in a paused class, and nothing acknowledges it.";
+    pause_of_a_datagram, CLASSES | feature::UD, "IB1 9.8.3", "A datagram in a paused class is complete when it has left.";
+    pause_before_a_command, CLASSES, "abi cmd", "A queue pair is in RESET when what of it waits in a paused class has left.";
     ack_before_data, CLASSES, "abi regs", "An acknowledgement leaves before data of its class that waits.";
     ack_behind_read_responses, CLASSES | feature::READ, "IB1 9.7.5.1.4", "An acknowledgement does not pass READ responses: they would be taken for lost.";
 }
@@ -300,6 +304,71 @@ fn pause_of_acknowledgements(bench: &mut Bench) {
         sent.iter().map(Sent::opcode).collect(),
         vec![Opcode::RcAck],
     );
+}
+
+fn pause_takes_no_time(bench: &mut Bench) {
+    // 8 * 4.096 us
+    let timeout = 8192;
+    let mut s = bench.script(QpOptions {
+        timeout: 3,
+        retry_cnt: 1,
+        ..QpOptions::default()
+    });
+    s.host.write32(regs::PFC_CONFIG, 0xff);
+    let source = s.host.create_mr(&pattern(64, 1), Rights::NONE);
+    let work = write(&s, &source, 8);
+    pause(&mut s, 1, LONG);
+    s.host.post_send(s.qpn, &work);
+    check("packets", s.run(5 * timeout).len(), 0);
+    let psn = QpOptions::default().psn;
+    let ack = build(&s.response(Opcode::RcAck, psn, Syndrome::ACK), &[]);
+    check("packets", s.give(&ack).len(), 0);
+    check("results", s.results(), vec![]);
+    check("acknowledgements", s.host.stat("rx_ghost_acks"), 1);
+    pause(&mut s, 1, 0);
+    let sent = s.until_sent(timeout / 2);
+    check("packets", sent.map(|(_, sent)| sent.len()), Some(1));
+    s.hand(&ack);
+    s.run(timeout);
+    check("results", s.results().len(), 1);
+    check("timeouts", s.host.stat("local_ack_timeout_err"), 0);
+}
+
+fn pause_of_a_datagram(bench: &mut Bench) {
+    let (mut s, source) = script(bench, ud::options());
+    let peer = s.peer;
+    s.host.write_ah(0, &peer, |_| {});
+    let work = Work::datagram(&[source.sge(0, 8)], 0, 0x11, QKEY);
+    pause(&mut s, 1, LONG);
+    check("packets", s.post(&work).len(), 0);
+    check("results", s.results(), vec![]);
+    pause(&mut s, 1, 0);
+    check("packets", s.quiet().len(), 1);
+    check("results", s.results().len(), 1);
+}
+
+fn pause_before_a_command(bench: &mut Bench) {
+    let (mut s, source) = script(bench, QpOptions::default());
+    let work = write(&s, &source, 8);
+    pause(&mut s, 1, LONG);
+    check("packets", s.post(&work).len(), 0);
+    let reset = CmdHead {
+        opcode: opcode::MODIFY_QP,
+        index: s.qpn,
+        qp_sq_state: true,
+        sq_reset: true,
+        ..CmdHead::default()
+    };
+    let command = s.host.start(reset, &[]);
+    check("packets", s.run(QUIET).len(), 0);
+    check("answered", s.host.answer(&command).is_some(), false);
+    pause(&mut s, 1, 0);
+    check("packets", s.quiet().len(), 1);
+    let answered = (0..100).any(|_| {
+        check("packets later", s.run(200).len(), 0);
+        s.host.answer(&command).is_some()
+    });
+    check("answered", answered, true);
 }
 
 /// Opcodes of what leaves when priority 0 may go on.

@@ -48,7 +48,7 @@ payload! {
         next_psn: Bits<24>,
     }
 
-    /// A request of which nothing waits any more: from here on it leaves (the assembler to the requester).
+    /// A request that has left the card.
     Departure {
         /// Queue pair.
         qpn: Bits<16>,

@@ -21,6 +21,9 @@ use crate::prelude::*;
 use crate::transport::congestion::pace_types::CongestionSetup;
 use crate::transport::congestion::send_pace::SendPace;
 
+/// Messages of which the departure waits, of 256, below which eight more may leave.
+const SENT_MOST: u64 = 248;
+
 /// Send queues of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(Block)]
 pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
@@ -38,6 +41,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub left_valid: Signal<In, Bit>,
     /// Which.
     pub left: Signal<In, Departure>,
+    /// Eight more may leave.
+    pub left_room: Signal<Out, Bit>,
     /// Start and Refetch events.
     pub start: StreamIn<SqEvent>,
     /// Answer to a Start event.
@@ -103,8 +108,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
 
     acks: AckMerge,
     events: SqEvents,
-    /// More than the packets under way to the wire.
     sent: Fifo<SentPacket, 8>,
+    sent_room: Reg<Bit>,
     state: SqStateTable<Q>,
     pace: SendPace<Q>,
     scheduler: Scheduler<Q, 7>,
@@ -124,7 +129,11 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
     #[kernel]
     fn update(&mut self) {
         // events
-        sent.s.valid = left_valid & left.notify;
+        sent_room = sent.level < SENT_MOST;
+        left_room = sent_room;
+        let completes = left_valid & left.notify;
+        sent.s.valid = completes;
+        assert!(!completes | sent.s.ready, "a message that left is lost");
         copy!(sent.s.payload <= left; qpn, incarnation);
         sent.s.payload.psn = left.next_psn - 1;
         state.left_valid = left_valid;

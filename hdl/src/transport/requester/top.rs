@@ -30,6 +30,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub left_valid: Signal<In, Bit>,
     /// Which.
     pub left: Signal<In, Departure>,
+    /// Eight more may leave.
+    pub left_room: Signal<Out, Bit>,
     /// What the host says of congestion control.
     pub congestion: Signal<In, CongestionSetup>,
     /// A queue pair received a CNP of its peer.
@@ -127,8 +129,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         forward!(command <= queues.command);
         forward!(failure <= queues.failure);
         forward!(answer <= queues.answer);
-        queues.left_valid = left_valid;
-        queues.left = left;
+        copy!(queues <= self; left_valid, left);
+        left_room = queues.left_room;
         queues.congestion = congestion;
         queues.cnp = cnp;
         cnp_lost = queues.cnp_lost;

@@ -34,7 +34,7 @@ const PAGE: &str = "docs/resources.md";
 
 /// Blocks of the table, by the name without the sizes. Together they are nearly all of the engine. Those that take long
 /// to map come first, so that they run side by side with all others.
-const BLOCKS: [&str; 29] = [
+const BLOCKS: [&str; 30] = [
     "tx_back",
     "rx_front",
     "send_queues",
@@ -57,6 +57,7 @@ const BLOCKS: [&str; 29] = [
     "reaction_point",
     "class_port",
     "class_entry",
+    "passage",
     "class_room",
     "send",
     "qp_events",

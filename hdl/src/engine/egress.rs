@@ -1,0 +1,123 @@
+//! Egress side: from frames to the wire, or back to the port itself. Wiring only.
+//!
+//! ```text
+//!  s_axis, mark ─► loopback ─┬─► class_entry ─► class_port ─► m_axis_tx
+//!                            └─► own                 │ departed
+//!  started ─► passage ◄──────────────────────────────┘
+//!                └─► left
+//! ```
+use crate::bus::types::{Activity, Departure};
+use crate::bus::valid::Valid;
+use crate::egress::QUEUES;
+use crate::egress::class_entry::ClassEntry;
+use crate::egress::class_port::ClassPort;
+use crate::egress::passage::Passage;
+use crate::egress::types::{ClassSetup, FrameMark, Space};
+use crate::eth::loopback::Loopback;
+use crate::prelude::*;
+
+/// The side, for beats of `W` bits = `K` bytes; the others as of [`ClassPort`].
+#[derive(Clone, Debug, Block)]
+pub struct EgressSide<
+    const W: usize,
+    const K: usize,
+    const E: usize,
+    const F: usize,
+    const T: usize,
+> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// Frames.
+    pub s_axis: AxisIn<W, K>,
+    /// With each beat: what its frame is.
+    pub mark: Signal<In, FrameMark>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
+    /// Frames to the port itself.
+    pub own: AxisOut<W, K>,
+    /// Frames to the wire.
+    pub m_axis_tx: AxisOut<W, K>,
+    /// Priorities that the peer pauses, in this clock.
+    pub pause_req: Signal<In, Bits<8>>,
+    /// Of which nothing is sent any more.
+    pub pause_ack: Signal<Out, Bits<8>>,
+    /// Priorities of which a pause that is obeyed begins.
+    pub paused: Signal<Out, Bits<8>>,
+    /// No frame is to begin.
+    pub stall: Signal<In, Bit>,
+    /// None is under way.
+    pub halted: Signal<Out, Bit>,
+    /// A frame of a request is begun in the assembler; one cycle.
+    pub started_valid: Signal<In, Bit>,
+    /// Its departure.
+    pub started: Signal<In, Departure>,
+    /// Packets stand in the assemblers.
+    pub assembling: Signal<In, Bit>,
+    /// A frame leaves them; one cycle.
+    pub enters: Signal<In, Bit>,
+    /// Whoever takes `left` has room.
+    pub left_room: Signal<In, Bit>,
+    /// A request has left; one cycle.
+    pub left_valid: Signal<Out, Bit>,
+    /// Which.
+    pub left: Signal<Out, Departure>,
+    /// Packets between their headers and the queues.
+    pub passage: Signal<Out, Activity>,
+    /// Frames that come from now on do not count in `queued`.
+    pub note: Signal<In, Bit>,
+    /// Frames in the queues.
+    pub queued: Signal<Out, Activity>,
+    loopback: Loopback<W, K>,
+    entry: ClassEntry<W, K>,
+    queues: ClassPort<W, K, E, F, T>,
+    way: Passage,
+    no_space: Zero<Valid<Space>>,
+}
+
+impl<const W: usize, const K: usize, const E: usize, const F: usize, const T: usize> Logic
+    for EgressSide<W, K, E, F, T>
+{
+    describe!(
+        "egress_side",
+        format!("w{W}_e{E}_{T}"),
+        "From frames to the wire, or back to the port itself."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        forward!(s_axis <= loopback.s);
+        copy!(loopback <= self; mark, mac);
+        forward!(own <= loopback.own);
+        loopback.hold = way.hold_own;
+        forward!(entry.s_axis <= loopback.m);
+        entry.mark = loopback.m_mark;
+        forward!(queues.s_axis <= entry.m_axis);
+        copy!(queues <= entry; queue, reserve, request);
+        queues.departure = way.departure;
+        queues.give_back = no_space;
+        entry.pop = queues.pop;
+        for i in 0..QUEUES {
+            entry.room[i] = queues.room[i];
+        }
+        queues.setup = classes;
+        copy!(queues <= self; pause_req, note);
+        queues.halt = stall;
+        queues.hold = way.hold;
+        forward!(m_axis_tx <= queues.m_axis);
+        copy!(self <= queues; pause_ack, paused, halted);
+        queued.busy = queues.stands;
+        // waited for to the last of those that are noted
+        queued.moved = false;
+        queued.level = 1;
+
+        copy!(way <= self; started_valid, started, assembling, enters);
+        way.room = left_room;
+        copy!(way <= loopback; passes, returned);
+        way.queued = entry.request;
+        way.departed = queues.departed;
+        copy!(self <= way; left_valid, left);
+        passage = way.activity;
+    }
+}
