@@ -203,6 +203,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_CLASS_WEIGHT 0xccu
 /* Pause by priority (PFC): [7:0] priorities whose pause is obeyed. */
 #define FERROCE_REG_PFC_CONFIG 0xd0u
+/* Pause by priority (PFC): [13:0] milliseconds without a break for which a pause is obeyed; 0: for ever. */
+#define FERROCE_REG_PFC_WATCHDOG 0xd4u
 
 /* opcode of a command. */
 /* Does nothing, answers OK. */

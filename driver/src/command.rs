@@ -13,8 +13,9 @@ use crate::host::Host;
 use crate::ring::EntryRing;
 use crate::{Backend, BackendError};
 
-/// Longest wait for the completion of a command in ns.
-pub const COMMAND_LIMIT_NS: u64 = 100_000_000;
+/// Longest wait for the completion of a command in ns: it may wait for a class that the peer pauses, for as long as
+/// [`PFC_WATCHDOG_RESET`](ferroce_proto::abi::classes::PFC_WATCHDOG_RESET) lets it.
+pub const COMMAND_LIMIT_NS: u64 = 250_000_000;
 
 const LOG_ENTRIES: u8 = 4;
 const ENTRIES: u32 = 1 << LOG_ENTRIES;

@@ -42,7 +42,8 @@ mod word {
         DSCP_PRIO_0,
         PRIO_CLASS,
         CLASS_WEIGHT,
-        PFC_CONFIG
+        PFC_CONFIG,
+        PFC_WATCHDOG
     );
 }
 pub(super) use word::*;
@@ -80,7 +81,7 @@ const _: () = {
         i += 1;
     }
     assert!(
-        TRUST == LINE_RATE + RP_RANGES.len() && regs::REGISTERS.len() == PFC_CONFIG + 1,
+        TRUST == LINE_RATE + RP_RANGES.len() && regs::REGISTERS.len() == PFC_WATCHDOG + 1,
         "all are in `word`"
     );
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);

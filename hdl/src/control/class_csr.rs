@@ -4,7 +4,7 @@
 //! 0.
 use ferroce_proto::abi::classes::{self, Trust};
 
-use super::bar::{CLASS_WEIGHT, DSCP_PRIO_0, PFC_CONFIG, PRIO_CLASS, TRUST};
+use super::bar::{CLASS_WEIGHT, DSCP_PRIO_0, PFC_CONFIG, PFC_WATCHDOG, PRIO_CLASS, TRUST};
 use super::register_access::RegisterAccess;
 use crate::egress::types::ClassSetup;
 use crate::prelude::*;
@@ -20,6 +20,7 @@ const CLASS_WEIGHT_HELD: u64 = classes::CLASS_WEIGHT_MASK as u64;
 const TRUST_RESET: u64 = classes::TRUST_RESET as u64;
 const PRIO_CLASS_RESET: u64 = classes::PRIO_CLASS_RESET as u64;
 const CLASS_WEIGHT_RESET: u64 = classes::CLASS_WEIGHT_RESET as u64;
+const PFC_WATCHDOG_RESET: u64 = classes::PFC_WATCHDOG_RESET as u64;
 /// Place of the default priority.
 const DEFAULT_PRIO: u64 = Trust::FIELDS[2].lsb as u64;
 const TRUST_PCP: u64 = classes::TRUST_PCP as u64;
@@ -50,6 +51,8 @@ pub struct ClassCsr {
     #[init(Reg::new(CLASS_WEIGHT_RESET.into()))]
     weight: Reg<Bits<32>>,
     obeys: Reg<Bits<8>>,
+    #[init(Reg::new(PFC_WATCHDOG_RESET.into()))]
+    watchdog: Reg<Bits<14>>,
 }
 
 impl Logic for ClassCsr {
@@ -71,6 +74,9 @@ impl Logic for ClassCsr {
                 PFC_CONFIG => {
                     obeys = access.data.low::<8>();
                 }
+                PFC_WATCHDOG => {
+                    watchdog = access.data.low::<14>();
+                }
                 _ => {}
             }
         }
@@ -87,6 +93,9 @@ impl Logic for ClassCsr {
             }
             PFC_CONFIG => {
                 value = obeys.resize::<32>();
+            }
+            PFC_WATCHDOG => {
+                value = watchdog.resize::<32>();
             }
             _ => {}
         }
@@ -108,6 +117,7 @@ impl Logic for ClassCsr {
             prio_class = bits::<32>(PRIO_CLASS_RESET);
             weight = bits::<32>(CLASS_WEIGHT_RESET);
             obeys = bits::<8>(0);
+            watchdog = bits::<14>(PFC_WATCHDOG_RESET);
         }
         setup.by_pcp = trust.low::<2>() == TRUST_PCP;
         setup.default_prio = trust.slice::<3>(DEFAULT_PRIO);
@@ -115,5 +125,6 @@ impl Logic for ClassCsr {
         setup.prio_class = prio_class;
         setup.weight = weight;
         setup.obeys = obeys;
+        setup.watchdog = watchdog;
     }
 }

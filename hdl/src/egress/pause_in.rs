@@ -4,6 +4,10 @@
 //! shorter than was asked for (CMAC with `ctl_rx_check_ack`, PG203). A queue is shut while any priority of its class is paused and
 //! obeyed. `acknowledge` follows when no frame of the class is under way: what was begun goes to its end.
 //!
+//! **Watchdog**: a priority that is paused without a break for longer than `setup.watchdog` milliseconds, and a millisecond more at
+//! most, is obeyed no more until the request has ended. It is acknowledged then, so that the time of the MAC runs. Switches have
+//! the same: without it a peer that pauses for ever would hold all that waits for the queues, commands of the host too.
+//!
 //! `halt` shuts all queues, whoever asks for what; `halted` follows when nothing is under way.
 //!
 //! Latency: a cycle to `pause`; 4 cycles to `acknowledge` if nothing is under way.
@@ -11,11 +15,14 @@
 //! Assumes: from 2 cycles behind `pause` on nothing of the queue enters `active`, as of [`ClassEgress`](super::class_egress::ClassEgress).
 use super::types::ClassSetup;
 use super::{CLASSES, QUEUES};
+use crate::bus::time::CLOCK_MHZ;
 use crate::prelude::*;
 
 /// Priorities.
 const PRIORITIES: usize = 8;
 const ALL: u64 = (1 << CLASSES) - 1;
+/// The cycle before the last one of a millisecond.
+const MILLISECOND: u64 = 1000 * CLOCK_MHZ as u64 - 2;
 
 /// The block.
 #[derive(Clone, Debug, Block)]
@@ -38,6 +45,11 @@ pub struct PauseIn {
     pub pause: Signal<Out, Bits<QUEUES>>,
     /// Queues of which a frame is under way.
     pub active: Signal<In, Bits<QUEUES>>,
+    time: Reg<Bits<18>>,
+    tick: Reg<Bit>,
+    /// Of each priority: milliseconds that it was paused, one that began included.
+    age: [Reg<Bits<14>>; PRIORITIES],
+    expired: Reg<Bits<PRIORITIES>>,
     asks: Reg<Bits<PRIORITIES>>,
     shut: Reg<Bits<CLASSES>>,
     shut_1: Reg<Bits<CLASSES>>,
@@ -53,7 +65,25 @@ impl Logic for PauseIn {
 
     #[kernel]
     fn update(&mut self) {
-        let obeyed = request & setup.obeys;
+        time = time + 1;
+        tick = time == MILLISECOND;
+        if tick {
+            time = bits::<18>(0);
+        }
+        let due = request & setup.obeys;
+        let mut over = expired & request;
+        for k in 0..PRIORITIES {
+            if !due.bit(k) {
+                age[k] = bits::<14>(0);
+            } else if tick & !expired.bit(k) {
+                age[k] = age[k] + 1;
+                if (age[k] >= setup.watchdog) & setup.watchdog.any() {
+                    over = over.replace_bit(k, true);
+                }
+            }
+        }
+        expired = over;
+        let obeyed = due & !expired;
         let mut shuts = bits::<CLASSES>(0);
         for k in 0..PRIORITIES {
             for c in 0..CLASSES {
@@ -84,6 +114,6 @@ impl Logic for PauseIn {
             stopped = stopped.replace_bit(k, asks.bit(k) & stands);
         }
         ack = stopped;
-        acknowledge = ack & request;
+        acknowledge = (ack | (expired & setup.obeys)) & request;
     }
 }

@@ -48,5 +48,7 @@ payload! {
         weight: Bits<32>,
         /// Priorities whose pause is obeyed.
         obeys: Bits<8>,
+        /// Milliseconds for which a pause is obeyed; 0: for ever.
+        watchdog: Bits<14>,
     }
 }

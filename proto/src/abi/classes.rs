@@ -38,6 +38,11 @@ pub const PRIO_CLASS_RESET: u32 = 0x3322_1100;
 /// CLASS_WEIGHT after reset: a quarter each.
 pub const CLASS_WEIGHT_RESET: u32 = 0x1919_1919;
 
+/// What of PFC_WATCHDOG is held.
+pub const PFC_WATCHDOG_MASK: u32 = 0x3fff;
+/// PFC_WATCHDOG after reset, ms.
+pub const PFC_WATCHDOG_RESET: u32 = 100;
+
 /// Register `i` of DSCP_PRIO_0 to 7 after reset: DSCP d has priority d / 8.
 #[must_use]
 pub const fn dscp_prio_reset(i: usize) -> u32 {

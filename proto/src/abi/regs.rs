@@ -1,7 +1,9 @@
 //! Registers of BAR0, 32 bits each. Declared once: the decoder in hardware, the driver's accessors and
 //! the documentation come from [`REGISTERS`].
 
-use super::classes::{CLASS_WEIGHT_RESET, PRIO_CLASS_RESET, TRUST_RESET, dscp_prio_reset};
+use super::classes::{
+    CLASS_WEIGHT_RESET, PFC_WATCHDOG_RESET, PRIO_CLASS_RESET, TRUST_RESET, dscp_prio_reset,
+};
 use super::layout::{codes, layout};
 
 /// Bytes of BAR0.
@@ -155,6 +157,8 @@ registers! {
     CLASS_WEIGHT = 0x0cc, ReadWrite, CLASS_WEIGHT_RESET;
     /// Pause by priority (PFC): [7:0] priorities whose pause is obeyed.
     PFC_CONFIG = 0x0d0, ReadWrite, 0;
+    /// Pause by priority (PFC): [13:0] milliseconds without a break for which a pause is obeyed; 0: for ever.
+    PFC_WATCHDOG = 0x0d4, ReadWrite, PFC_WATCHDOG_RESET;
 }
 
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].

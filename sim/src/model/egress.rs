@@ -3,11 +3,15 @@
 //! The queues hold all that waits: a paused class holds up no other. Classes that are not strict go in turns; weights are not
 //! modelled.
 //!
-//! A request has left when its frame does: until then no timer counts, no acknowledgement is due, no datagram is complete.
+//! A request has left when its frame does: until then no timer counts, no acknowledgement is due, no datagram is complete. A pause
+//! that lasts longer than PFC_WATCHDOG says is obeyed no more until it has ended; its time runs on.
 
 use std::collections::VecDeque;
 
-use ferroce_proto::abi::classes::{CLASS_WEIGHT_MASK, CLASS_WEIGHT_RESET, CLASSES, PRIORITIES};
+use ferroce_proto::abi::classes::{
+    CLASS_WEIGHT_MASK, CLASS_WEIGHT_RESET, CLASSES, PFC_WATCHDOG_MASK, PFC_WATCHDOG_RESET,
+    PRIORITIES,
+};
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::Psn;
 use ferroce_proto::wire::eth::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, LEN, TPID_8021Q};
@@ -17,6 +21,9 @@ use super::stats::{RX_PRIO0_PAUSE, Stats};
 use crate::fabric::Line;
 use crate::mac::Mac;
 use crate::nic::NS_PER_CYCLE;
+
+/// Cycles of a millisecond.
+const MILLISECOND: u64 = 1_000_000 / NS_PER_CYCLE;
 
 /// What a frame is to its class.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +66,12 @@ pub(super) struct Egress {
     weights: u32,
     /// Priorities whose pause is obeyed.
     obeys: u8,
+    /// For how many milliseconds; 0: for ever.
+    watchdog: u32,
+    /// Cycles for which each priority is paused without a break.
+    paused_for: [u64; PRIORITIES],
+    /// Priorities that were paused for too long, until the request ends.
+    expired: u8,
     mac: Mac,
     /// Of these, those that are asked for.
     asked: u8,
@@ -76,6 +89,9 @@ impl Default for Egress {
             tables: Tables::default(),
             weights: CLASS_WEIGHT_RESET,
             obeys: 0,
+            watchdog: PFC_WATCHDOG_RESET,
+            paused_for: [0; PRIORITIES],
+            expired: 0,
             mac: Mac::new(Line::ethernet(100, 1)),
             asked: 0,
             data: Default::default(),
@@ -101,6 +117,7 @@ impl Egress {
         match offset {
             regs::CLASS_WEIGHT => self.weights = value & CLASS_WEIGHT_MASK,
             regs::PFC_CONFIG => self.obeys = value as u8,
+            regs::PFC_WATCHDOG => self.watchdog = value & PFC_WATCHDOG_MASK,
             regs::TRUST..=regs::PRIO_CLASS => self.tables.write(offset, value),
             _ => return false,
         }
@@ -112,6 +129,7 @@ impl Egress {
         match offset {
             regs::CLASS_WEIGHT => Some(self.weights),
             regs::PFC_CONFIG => Some(self.obeys.into()),
+            regs::PFC_WATCHDOG => Some(self.watchdog),
             regs::TRUST..=regs::PRIO_CLASS => Some(self.tables.read(offset)),
             _ => None,
         }
@@ -130,17 +148,30 @@ impl Egress {
 
     /// One cycle, with a frame of a class under way: it is not acknowledged.
     pub(super) fn step(&mut self, under_way: Option<u8>, stats: &mut Stats) {
-        let asks = self.mac.requests() & self.obeys;
-        if asks | self.asked == 0 {
+        let due = self.mac.requests() & self.obeys;
+        if due | self.asked | self.expired == 0 {
             return;
         }
+        for (priority, cycles) in self.paused_for.iter_mut().enumerate() {
+            *cycles = if due >> priority & 1 == 1 {
+                *cycles + 1
+            } else {
+                0
+            };
+            if self.watchdog > 0 && *cycles > u64::from(self.watchdog) * MILLISECOND {
+                self.expired |= 1 << priority;
+            }
+        }
+        self.expired &= self.mac.requests();
+        let asks = due & !self.expired;
         for priority in (0..PRIORITIES).filter(|p| asks & !self.asked & 1 << p != 0) {
             stats.count(RX_PRIO0_PAUSE.nth(priority));
         }
         self.asked = asks;
         let stands = |p: &usize| Some(self.tables.class(*p as u8)) != under_way;
         let acknowledged: u8 = (0..PRIORITIES).filter(stands).map(|p| 1 << p).sum();
-        self.mac.pass(NS_PER_CYCLE * 1000, asks & acknowledged);
+        let runs = asks & acknowledged | due & self.expired;
+        self.mac.pass(NS_PER_CYCLE * 1000, runs);
     }
 
     /// Class of a frame: by its PCP or DSCP; what is not IP counts as of DSCP 0, as the driver of mlx5 takes it.

@@ -10,6 +10,8 @@ use ferroce_sim::verilator::{Dut, Input, Output};
 
 /// Picoseconds of a cycle.
 const CYCLE: u64 = 4000;
+/// Cycles of a millisecond.
+pub(crate) const MILLISECOND: u64 = 250_000;
 
 /// The peer, by its pauses.
 pub(crate) struct Peer {
@@ -22,6 +24,10 @@ pub(crate) struct Peer {
     mac: Mac,
     /// Priorities whose pause is obeyed.
     pub(crate) obeys: u8,
+    /// For how many milliseconds; 0: for ever.
+    pub(crate) watchdog: u64,
+    /// Cycles for which each priority has been paused.
+    age: [u64; 8],
     /// No queue is to start a frame.
     pub(crate) halt: bool,
     /// None is under way, as the port says.
@@ -41,6 +47,8 @@ impl Peer {
             acknowledge: dut.output("pause_ack").ok()?,
             halts: dut.input("halt").ok()?,
             hold: dut.input("hold").ok()?,
+            watchdog: 0,
+            age: [0; 8],
             stands: dut.output("halted").ok()?,
             halt: false,
             halted: false,
@@ -63,9 +71,15 @@ impl Peer {
         1 << class | 1 << (usize::from(class) + CLASSES)
     }
 
+    /// Its pause lasts longer than it is obeyed at least.
+    fn may_send(&self, priority: usize) -> bool {
+        self.watchdog > 0 && self.age[priority] > self.watchdog * MILLISECOND
+    }
+
     /// Drives the port; which queues are to be shut.
     pub(crate) fn drive(&self, dut: &mut Dut, weights: &[u64]) -> u64 {
         let mut words = [0; 11];
+        bits::insert(&mut words, 332, 14, self.watchdog);
         dut.set(self.hold, 0);
         for (priority, class) in self.prio_class.into_iter().enumerate() {
             bits::insert(&mut words, 260 + 4 * priority, 4, u64::from(class));
@@ -83,6 +97,7 @@ impl Peer {
         }
         (0..8)
             .filter(|&priority| requests & self.obeys & 1 << priority != 0)
+            .filter(|&priority| !self.may_send(priority))
             .fold(0, |all, priority| all | self.queues_of(priority))
     }
 
@@ -94,6 +109,13 @@ impl Peer {
             return Err("halted, and sends".into());
         }
         let requests = self.mac.requests() & self.obeys;
+        for (priority, age) in self.age.iter_mut().enumerate() {
+            *age = if requests >> priority & 1 == 1 {
+                *age + 1
+            } else {
+                0
+            };
+        }
         if self.acknowledged & !requests != 0 {
             let acknowledged = self.acknowledged;
             return Err(format!(
@@ -102,6 +124,7 @@ impl Peer {
         }
         let sends = |priority: &usize| {
             self.acknowledged >> priority & 1 == 1
+                && !self.may_send(*priority)
                 && queue.is_some_and(|queue| self.queues_of(*priority) >> queue & 1 == 1)
         };
         if let Some(priority) = (0..8).find(sends) {

@@ -10,7 +10,7 @@ use ferroce_sim::model::classes::Tables;
 use ferroce_sim::random::Chance;
 
 use crate::load::Load;
-use crate::peer::Peer;
+use crate::peer::{MILLISECOND, Peer};
 use crate::rig::{LARGEST, Rig};
 use crate::{WEIGHTS, WIDTHS, backlog};
 
@@ -114,6 +114,45 @@ fn a_halt_stands_between_two_frames() {
         rig.run(100 + step);
         assert!(!peer(&mut rig).halted && rig.ends.frames != [0; QUEUES]);
     }
+    rig.drain();
+}
+
+/// Longer than the watchdog lets it, and a millisecond at most: then its class sends, until the request ends. Others stay paused.
+#[test]
+fn a_pause_for_ever_is_obeyed_for_a_time() {
+    let mut rig = Rig::port(512);
+    rig.ends.weights = WEIGHTS;
+    rig.ends.loads[..CLASSES].fill(Load::full(60, LARGEST));
+    peer(&mut rig).watchdog = 1;
+    let frames = |rig: &mut Rig, cycles, again: &[usize]| {
+        rig.count_afresh();
+        for _ in 0..cycles / 10_000 {
+            again.iter().for_each(|&p| rig.ends.paused(p, 0xffff));
+            rig.run(10_000);
+        }
+        [0, 1].map(|class| rig.ends.frames[class])
+    };
+    for _ in 0..2 {
+        rig.ends.paused(2, 0xffff);
+        rig.run(1000);
+        assert_eq!(frames(&mut rig, MILLISECOND - 20_000, &[2])[1], 0);
+        frames(&mut rig, MILLISECOND + 20_000, &[2]);
+        // one that began later
+        rig.ends.paused(0, 0xffff);
+        rig.run(1000);
+        let [paused, expired] = frames(&mut rig, MILLISECOND / 2, &[0, 2]);
+        assert!(paused == 0 && expired > 100, "{paused}, {expired}");
+        assert_eq!(peer(&mut rig).acknowledged, 1 << 2 | 1);
+        // its time runs while it is not obeyed
+        rig.ends.paused(0, 0);
+        rig.run(65536 * 512 / 400 + 100);
+        assert_eq!(peer(&mut rig).acknowledged, 0);
+    }
+    // for ever
+    peer(&mut rig).watchdog = 0;
+    rig.ends.paused(2, 0xffff);
+    rig.run(1000);
+    assert_eq!(frames(&mut rig, 3 * MILLISECOND, &[2])[1], 0);
     rig.drain();
 }
 

@@ -31,6 +31,7 @@ cases! {
     pause_takes_no_time, CLASSES, "IB1 9.7.6.1.3", "No timer counts while a packet waits in a paused class, and nothing acknowledges it.";
     pause_of_a_datagram, CLASSES | feature::UD, "IB1 9.8.3", "A datagram in a paused class is complete when it has left.";
     pause_before_a_command, CLASSES, "abi cmd", "A queue pair is in RESET when what of it waits in a paused class has left.";
+    pause_for_ever, CLASSES, "abi regs", "A pause without end is obeyed for as long as PFC_WATCHDOG says, until it has ended.";
     ack_before_data, CLASSES, "abi regs", "An acknowledgement leaves before data of its class that waits.";
     ack_behind_read_responses, CLASSES | feature::READ, "IB1 9.7.5.1.4", "An acknowledgement does not pass READ responses: they would be taken for lost.";
 }
@@ -369,6 +370,30 @@ fn pause_before_a_command(bench: &mut Bench) {
         s.host.answer(&command).is_some()
     });
     check("answered", answered, true);
+}
+
+fn pause_for_ever(bench: &mut Bench) {
+    let (mut s, source) = script(bench, QpOptions::default());
+    let work = write(&s, &source, 8);
+    s.host.write32(regs::PFC_WATCHDOG, 1);
+    pause(&mut s, 1, LONG);
+    s.host.post_send(s.qpn, &work);
+    // asked for again before it ends
+    let paused = |s: &mut Script, times: u64| {
+        let mut sent = vec![];
+        for _ in 0..times {
+            sent.extend(s.run(50_000));
+            pause(s, 1, LONG);
+        }
+        sent.len()
+    };
+    check("packets", paused(&mut s, 4), 0);
+    // a millisecond, and one more at most
+    check("packets", paused(&mut s, 7), 1);
+    check("packets", s.post(&work).len(), 1);
+    pause(&mut s, 1, 0);
+    pause(&mut s, 1, LONG);
+    check("packets", s.post(&work).len(), 0);
 }
 
 /// Opcodes of what leaves when priority 0 may go on.

@@ -46,6 +46,7 @@ fn of_classes() -> impl Iterator<Item = (u32, u32)> {
         (regs::PRIO_CLASS, classes::PRIO_CLASS_MASK),
         (regs::CLASS_WEIGHT, classes::CLASS_WEIGHT_MASK),
         (regs::PFC_CONFIG, 0xff),
+        (regs::PFC_WATCHDOG, classes::PFC_WATCHDOG_MASK),
     ];
     tables.chain(others)
 }

@@ -36,6 +36,7 @@ impl Reference {
             regs::PRIO_CLASS => value & classes::PRIO_CLASS_MASK,
             regs::CLASS_WEIGHT => value & classes::CLASS_WEIGHT_MASK,
             regs::PFC_CONFIG => value & 0xff,
+            regs::PFC_WATCHDOG => value & classes::PFC_WATCHDOG_MASK,
             regs::EXC_CONFIG => {
                 if value & 0x20 == 0 {
                     self.words.insert(regs::EXC_RX_CI, 0);
