@@ -171,6 +171,7 @@ fn write_gathers_sixteen_pieces(bench: &mut Bench) {
         let list: Vec<_> = (0..n).map(|i| source.sge(251 * i, 203)).collect();
         c.b.write(target.addr, &[0; 4096]);
         c.execute(&Work::write(&list, &target, 1));
+        c.settle();
         let mut expected = vec![0];
         for i in 0..n as usize {
             expected.extend(&data[251 * i..][..203]);
