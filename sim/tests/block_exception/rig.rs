@@ -17,7 +17,7 @@ use crate::host::{BASE, Memory, Raw, Reader, Writer};
 
 /// First byte of the frames of the transport, which tells them from those of the host.
 pub(crate) const TRANSPORT: u8 = 0xaa;
-/// What is said of them.
+/// Their marks.
 const TRANSPORT_MARK: u64 = 0x16;
 
 /// Adds up the pulses.

@@ -26,7 +26,7 @@ pub(crate) struct Watch {
     valid: Output,
     last: Output,
     mark: Output,
-    /// What is said of the frame of the last beat that was offered in each cycle.
+    /// The mark of the frame of the last beat that was offered in each cycle.
     marks: BTreeMap<u64, u64>,
     lost_psn: [Output; 2],
     lost_msn: [Output; 2],
