@@ -6,9 +6,9 @@ pub mod bench;
 pub mod bits;
 #[allow(unsafe_code)]
 pub mod card;
+pub mod ethernet;
 pub mod fabric;
 pub mod link;
-pub mod mac;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod model;

@@ -4,10 +4,7 @@ use ferroce_proto::wire::eth::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, TPID_8021Q};
 use ferroce_proto::wire::ip::{ECN_CE, ECN_NOT_ECT};
 use ferroce_proto::wire::{ipv4, ipv6, udp};
 
-use super::CLASSES;
-
-/// From the destination MAC address to the last byte before the FCS.
-pub type Frame = Vec<u8>;
+use super::{CLASSES, Frame};
 
 /// DSCP of a frame that was cut to its headers.
 pub const TRIMMED_DSCP: u8 = 46;

@@ -1,6 +1,6 @@
 //! Many hosts on one Ethernet: switches, wires and what hangs on them.
 //!
-//! Time is counted in whole picoseconds, so that nothing is rounded at 100 Gb/s (80 ps a byte). Every [`Node`], a switch or a host, is
+//! Time is that of [`ethernet`](crate::ethernet). Every [`Node`], a switch or a host, is
 //! driven by events alone: frames that arrive and what it planned itself. A frame that leaves at one end of a wire is at the other no
 //! sooner than the wire's delay. So all nodes run for the shortest delay without a look at each other, on as many
 //! threads as are given to [`net::Plan::run`]. The outcome depends on the plan and its seeds alone.
@@ -12,7 +12,6 @@
 //! | `switch` | a switch of the files below |
 //! | `frame` | what a switch reads of a frame and rewrites in it: class, five-tuple, ECN mark, cut |
 //! | `buffer`, `marking`, `egress` | shared buffer and PFC thresholds; ECN marking; queues of a port |
-//! | `pause` | PFC frames (802.1Qbb) and how long they hold a class |
 //! | `trace` | the depth of a queue over time |
 //! | `flow` | what is to be sent, by hosts with cards and without, and what came of it |
 //! | `scenario` | flows of incast, permutation, collectives, storage |
@@ -25,11 +24,9 @@ pub mod egress;
 pub mod flow;
 pub mod frame;
 pub mod lab;
-pub mod line;
 pub mod marking;
 mod meeting;
 pub mod net;
-pub mod pause;
 pub mod routes;
 pub mod scenario;
 pub mod switch;
@@ -38,30 +35,8 @@ pub mod trace;
 
 use ferroce_proto::wire::Mac;
 
-pub use frame::Frame;
-pub use line::Line;
+pub use crate::ethernet::{CLASSES, Frame, Line, MS, NEVER, NS, SECOND, Time, US, pause};
 pub use net::{Node, Outbox, Outcome, Plan};
-
-/// A time or a duration in picoseconds.
-pub type Time = u64;
-
-/// Later than everything.
-pub const NEVER: Time = Time::MAX;
-
-/// Picoseconds of a nanosecond.
-pub const NS: Time = 1_000;
-
-/// Picoseconds of a microsecond.
-pub const US: Time = 1_000_000;
-
-/// Picoseconds of a millisecond.
-pub const MS: Time = 1_000_000_000;
-
-/// Picoseconds of a second.
-pub const SECOND: Time = 1_000_000_000_000;
-
-/// Priorities of a wire (802.1Q).
-pub const CLASSES: usize = 8;
 
 /// MAC address of a host by its number: what a switch goes by.
 ///

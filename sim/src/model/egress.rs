@@ -18,8 +18,8 @@ use ferroce_proto::wire::eth::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, LEN, TPID_8021Q};
 
 use super::classes::Tables;
 use super::stats::{RX_PRIO0_PAUSE, Stats};
-use crate::fabric::Line;
-use crate::mac::Mac;
+use crate::ethernet::Line;
+use crate::ethernet::mac::Mac;
 use crate::nic::NS_PER_CYCLE;
 
 /// Cycles of a millisecond.

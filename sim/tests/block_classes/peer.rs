@@ -3,9 +3,9 @@
 use ferroce_hdl::egress::{CLASSES, QUEUES};
 use ferroce_proto::wire;
 use ferroce_sim::bits;
+use ferroce_sim::ethernet::mac::Mac;
+use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::fabric::Line;
-use ferroce_sim::fabric::pause::Pause;
-use ferroce_sim::mac::Mac;
 use ferroce_sim::verilator::{Dut, Input, Output};
 
 /// Picoseconds of a cycle.

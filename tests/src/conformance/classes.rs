@@ -3,7 +3,7 @@
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::{Opcode, Syndrome};
-use ferroce_sim::fabric::pause::Pause;
+use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Work, pattern};
 
 use super::bench::{Bench, MTU, QUIET, Sent, open};

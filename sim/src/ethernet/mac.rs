@@ -2,8 +2,8 @@
 //! while its time runs. The time counts only while the priority is acknowledged (`ctl_rx_check_ack`), so no pause is shorter than was
 //! asked for. To stop is left to the sender.
 
-use crate::fabric::pause::{Pause, quanta_time};
-use crate::fabric::{CLASSES, Line, Time};
+use super::pause::{Pause, quanta_time};
+use super::{CLASSES, Line, Time};
 
 /// The receive side of a MAC, as far as pauses go.
 #[derive(Clone, Debug)]
