@@ -74,15 +74,17 @@ pub const DEFECTS: &[Defect] = &[
             change("drain", "5'h10: seen_d = activity_14;", "12'd0"),
             change("drain", "5'h11: seen_d = activity_15;", "12'd0"),
             change("drain", "5'h12: seen_d = activity_16;", "12'd0"),
+            change("drain", "5'h13: seen_d = activity_17;", "12'd0"),
+            change("drain", "5'h14: seen_d = activity_18;", "12'd0"),
         ],
     },
     Defect {
         name: "drain_without_events",
         what: "The end of an object is answered while failures and events of it are on their way",
         changes: &[
-            change("drain", "5'h13: seen_d = activity_17;", "12'd0"),
-            change("drain", "5'h14: seen_d = activity_18;", "12'd0"),
             change("drain", "5'h15: seen_d = activity_19;", "12'd0"),
+            change("drain", "5'h16: seen_d = activity_20;", "12'd0"),
+            change("drain", "5'h17: seen_d = activity_21;", "12'd0"),
         ],
     },
     Defect {
