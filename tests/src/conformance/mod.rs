@@ -37,6 +37,7 @@ mod nak;
 mod notification;
 mod numbers;
 mod own;
+mod pauses;
 mod protection;
 mod psn;
 mod rates;
@@ -114,7 +115,8 @@ pub const TOPICS: &[Topic] = &[
     topic("Frames to the own address", own::CASES),
     topic("Notification of congestion", notification::CASES),
     topic("Rates and congestion control", rates::CASES),
-    topic("Traffic classes and pauses", classes::CASES),
+    topic("Traffic classes", classes::CASES),
+    topic("Pauses of the peer", pauses::CASES),
     topic("Shared receive queues", shared_receive::CASES),
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),
