@@ -1,5 +1,6 @@
 //! The programs a build runs: Verilator and a C++ compiler.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -36,22 +37,20 @@ impl Tools {
         {
             return Ok(tools.clone());
         }
-        let verilator_version = first_line(&run(
-            Command::new(&verilator).arg("--version"),
-            "verilator",
-        )?);
+        let ask = |args: &[&str]| {
+            run(Command::new(&verilator).args(args), "verilator").map(|output| first_line(&output))
+        };
+        let include = Path::new(&ask(&["--getenv", "VERILATOR_ROOT"])?).join("include");
+        let config = fs::read_to_string(include.join("verilated_config.h")).unwrap_or_default();
+        let verilator_version = version(&ask(&["--version"])?, &config);
         if !is_supported(&verilator_version) {
             return Err(Error::Version {
                 found: verilator_version,
             });
         }
-        let root = first_line(&run(
-            Command::new(&verilator).args(["--getenv", "VERILATOR_ROOT"]),
-            "verilator",
-        )?);
         let cxx_version = first_line(&run(Command::new(&cxx).arg("--version"), "g++")?);
         let tools = Self {
-            include: Path::new(&root).join("include"),
+            include,
             verilator,
             verilator_version,
             cxx,
@@ -89,6 +88,22 @@ fn first_line(output: &Output) -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
+/// The version line `printed`; a package built outside of its repository (that of PyPI) prints none
+/// but the build, and has the number in `config`, its `verilated_config.h`.
+fn version(printed: &str, config: &str) -> String {
+    if printed.starts_with("Verilator ") {
+        return printed.to_owned();
+    }
+    let number = config
+        .lines()
+        .find_map(|line| line.strip_prefix("#define VERILATOR_VERSION \""))
+        .and_then(|rest| rest.split('"').next());
+    match number {
+        Some(number) => format!("Verilator {number} {printed}"),
+        None => printed.to_owned(),
+    }
+}
+
 /// Whether a version line such as `Verilator 5.006 2023-01-22` names a 5.x from [`OLDEST`] on.
 fn is_supported(line: &str) -> bool {
     let version = line.strip_prefix("Verilator ").and_then(|rest| {
@@ -100,7 +115,19 @@ fn is_supported(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_supported;
+    use super::{is_supported, version};
+
+    #[test]
+    fn a_version_that_is_not_printed_stands_in_the_header() {
+        let config =
+            "#define VERILATOR_PRODUCT \"Verilator\"\n#define VERILATOR_VERSION \"5.49\"\n";
+        let found = version("rev vUNKNOWN-built20260516-4e853d8", config);
+        assert_eq!(found, "Verilator 5.49 rev vUNKNOWN-built20260516-4e853d8");
+        assert!(is_supported(&found));
+        let debian = "Verilator 5.006 2023-01-22 rev (Debian 5.006-3)";
+        assert_eq!(version(debian, config), debian);
+        assert!(!is_supported(&version("no version", "")));
+    }
 
     #[test]
     fn versions() {
