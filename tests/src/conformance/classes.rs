@@ -5,7 +5,7 @@ use ferroce_proto::wire::Opcode;
 use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Work, pattern};
 
-use super::bench::{Bench, MTU, Sent, open};
+use super::bench::{Bench, MTU, Sent};
 use super::notification::mark;
 use super::script::{QKEY, Script, build};
 use super::{cases, check, ud};
