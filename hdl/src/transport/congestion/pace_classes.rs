@@ -27,7 +27,7 @@ pub struct PaceClasses<const Q: usize> {
     pub paced: Signal<Out, Bit>,
     /// Packets that it may send at once.
     pub quantum: Signal<Out, Bits<8>>,
-    /// Paced: bits of a length that are 0 in one whose message does not end the turn.
+    /// Paced: bits of a length that are 0 in that of a message which is less than an eighth of a turn.
     pub long: Signal<Out, Bits<32>>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,

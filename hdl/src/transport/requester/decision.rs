@@ -36,9 +36,13 @@ payload! {
         /// Start: the part ends the message.
         ends: Bit,
         /// Start: the part is a whole quantum, and the message goes on or another queue pair has fetched WQEs; or it is paced, and
-        /// the message is not short at its rate.
+        /// the message fills the turn, or is the fourth middling one.
         turn_ends: Bit,
-        /// It is paced.
+        /// Start: the part fills a turn by itself; of a paced one, with half of what the rate sends in it.
+        fills: Bit,
+        /// Start: of an eighth of what the rate of its paced queue pair sends in a turn, or more.
+        middling: Bit,
+        /// It is paced, and not in error.
         paced: Bit,
         /// Answer: the PSN is in the window; of two acknowledgements one of them.
         in_window: Bit,

@@ -115,9 +115,11 @@ payload! {
         listed: Bit,
         /// Its latest message took a whole quantum: what is fetched beyond the next one would be fetched again.
         lengthy: Bit,
-        /// It is paced, and its latest message ended its turn: so will the next one, and what is fetched beyond it would be fetched
-        /// again.
+        /// It is paced, and its latest message, of one slot, filled its turn: so will the next one, and what is fetched beyond it
+        /// would be fetched again.
         single: Bit,
+        /// Middling messages of its turn.
+        middling: Bits<2>,
         /// Waits for messages to retire.
         blocked: Bit,
         /// Of these, for a READ or atomic.

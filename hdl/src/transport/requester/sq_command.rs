@@ -89,6 +89,7 @@ impl Logic for SqCommand {
                     next.stall = false;
                     next.lengthy = false;
                     next.single = false;
+                    next.middling = 0;
                     next.exec_index = bits::<16>(0);
                     next.exec_offset = bits::<24>(0);
                     next.next_psn = sq_event.psn;

@@ -6,7 +6,7 @@ use ferroce_proto::abi::qpc::RATE_HEADERS;
 use super::decision::*;
 use super::event::*;
 use super::grant::SendAction;
-use crate::bus::qp_state::{RESET, is_sq_error};
+use crate::bus::qp_state::RESET;
 use crate::bus::types::image::SqCtx;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -34,7 +34,7 @@ pub struct SqPace {
     pub decision: Signal<In, SqDecision>,
     /// The queue pair has something to fetch.
     pub pushes: Signal<In, Bit>,
-    /// It goes by the calendar: what is flushed is not paced.
+    /// It goes by the calendar.
     pub paces: Signal<Out, Bit>,
     /// Packets of its grant.
     pub count: Signal<In, Bits<8>>,
@@ -69,7 +69,9 @@ impl Logic for SqPace {
 
     #[kernel]
     fn update(&mut self) {
-        paces = terms.paced & !is_sq_error(state.state);
+        // released for one slot of a WQE that has more: it may go on, its start has come
+        let goes_on = (sq_event.kind == SqEventKind::Refetch) & state.single;
+        paces = terms.paced & !goes_on;
         wants = pushes & paces;
         paced = paces;
         granted = valid & (decision.action == SendAction::Send) & terms.part.any();

@@ -63,6 +63,7 @@ impl Logic for SqStart {
                     next.queued = terms.more & !state.lengthy & !terms.paced;
                     // it stands in line again with its first grant
                     next.lengthy = state.lengthy | terms.paced;
+                    next.middling = 0;
                 }
             }
             SqEventKind::Start => {
@@ -122,7 +123,12 @@ impl Logic for SqStart {
                             next.exec_offset = state.exec_offset + terms.part;
                         }
                         next.lengthy = terms.turn_ends | terms.paced;
-                        next.single = terms.turn_ends & terms.paced;
+                        next.single = terms.fills & terms.paced & (sq_event.slots == 1);
+                        if terms.turn_ends {
+                            next.middling = 0;
+                        } else if terms.middling {
+                            next.middling = state.middling + 1;
+                        }
                         out.stop = terms.turn_ends;
                         out.push_ready = terms.turn_ends | state.lengthy;
                         out.start_timer = !state.timer_on & (terms.part != 0);

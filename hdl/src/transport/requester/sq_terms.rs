@@ -31,7 +31,7 @@ pub struct SqTermsOf {
     pub paced: Signal<In, Bit>,
     /// Packets that may be granted at once.
     pub quantum: Signal<In, Bits<8>>,
-    /// Bits of a length that are 0 in one whose message does not end the turn of a paced queue pair.
+    /// Bits of a length that are 0 in that of a message which is less than an eighth of a paced turn.
     pub long: Signal<In, Bits<32>>,
     /// The terms.
     pub terms: Signal<Out, SqTerms>,
@@ -81,7 +81,6 @@ impl Logic for SqTermsOf {
             out.fetched = bits::<4>(0).replace_bit(0, available.any());
         }
         // Start: how much of the message may go now
-        let left = sq_event.packets - state.exec_offset;
         // the offset behind which a quantum ends the message; the offset is known late
         let latest = sq_event.packets.resize::<25>() - quantum.resize::<25>();
         let exceeds = !latest.bit(24) & (state.exec_offset < latest.low::<24>());
@@ -89,15 +88,17 @@ impl Logic for SqTermsOf {
         let answered = sq_event.answered & !sq_event.status.any();
         out.answered = answered;
         out.ends = answered | !exceeds;
-        // a READ is short; of a packet its headers count too
-        let mut bytes = bits::<32>(HEADERS);
-        if !sq_event.answered {
-            bytes = sq_event.length | HEADERS;
-        }
-        let is_long = (bytes & long).any();
-        out.turn_ends = (!answered & (exceeds | (shared & is_equal))) | (paced & is_long);
-        out.paced = paced;
-        out.part = left;
+        let bytes = counted(sq_event.answered, sq_event.length);
+        // an eighth of what the rate sends in a turn, and half of it
+        let middling = paced & (bytes & long).any();
+        let fills =
+            (!answered & (exceeds | (shared & is_equal))) | (paced & (bytes & (long << 2)).any());
+        out.middling = middling;
+        out.fills = fills;
+        out.turn_ends = fills | (middling & state.middling.all());
+        // what is flushed goes without waiting
+        out.paced = paced & !in_error;
+        out.part = sq_event.packets - state.exec_offset;
         if exceeds & !answered {
             out.part = quantum.resize::<24>();
         }
@@ -173,8 +174,7 @@ impl Logic for SqTermsOf {
         out.earlier_progress = missing + 1;
         let progresses = moves & (sq_event.kind == SqEventKind::Answer);
         out.progresses = progresses;
-        out.retry = state.retry;
-        out.rnr_retry = state.rnr_retry;
+        copy!(out <= state; retry, rnr_retry);
         if progresses {
             out.retry = image.retry_cnt;
             out.rnr_retry = image.rnr_retry;
@@ -195,6 +195,16 @@ impl Logic for SqTermsOf {
         out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
         terms = out;
+    }
+}
+
+/// Bits of what a message counts at its rate: a READ is short, and of a packet its headers count too.
+#[kernel_fn]
+fn counted(answered: Bit, length: Bits<32>) -> Bits<32> {
+    if answered {
+        bits::<32>(HEADERS)
+    } else {
+        length | HEADERS
     }
 }
 
