@@ -259,11 +259,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         qp_events.sq_we = command.sq_we;
         qp_events.sq_qpn = command.image_qpn;
         qp_events.sq_cqn = command.sq_image.cqn;
-        qp_events.cq_we = command.cq.valid & completions.command.ready;
-        qp_events.cq_cqn = command.cq.payload.cqn;
-        qp_events.cq_open = command.cq.payload.open;
-        let cq_image = command.cq.payload.image;
-        qp_events.cq_eqn = cq_image.eqn;
+        qp_events.cq = completions.changed;
         qp_events.answered = sq_query_valid;
         qp_events.command_qpn = command.sq_event.payload.qpn;
         qp_events.command_set = command.sq_event.payload.set;

@@ -28,7 +28,7 @@ impl Rig {
             events: StreamSink::new(bench.dut(), "events", back).unwrap(),
             bench,
         };
-        for pulse in ["sq_we", "cq_we", "answered", "sq_failed"] {
+        for pulse in ["sq_we", "cq.valid", "answered", "sq_failed"] {
             rig.set(pulse, 0);
         }
         rig.bench
@@ -61,12 +61,19 @@ impl Rig {
     }
 
     fn open_cq(&mut self, cqn: u64, eqn: u64) {
-        let inputs = [("cq_cqn", cqn), ("cq_open", 1), ("cq_eqn", eqn)];
-        self.pulse("cq_we", &inputs);
+        self.change_cq(cqn, 1, eqn);
     }
 
     fn close_cq(&mut self, cqn: u64) {
-        self.pulse("cq_we", &[("cq_cqn", cqn), ("cq_open", 0)]);
+        self.change_cq(cqn, 0, 0);
+    }
+
+    fn change_cq(&mut self, cqn: u64, open: u64, eqn: u64) {
+        let fields = [("cqn", cqn), ("open", open), ("eqn", eqn)];
+        for (field, value) in fields {
+            self.set(&format!("cq.payload.{field}"), value);
+        }
+        self.pulse("cq.valid", &[]);
     }
 
     /// The send queue of a queue pair completes to `cqn`.

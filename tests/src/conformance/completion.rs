@@ -7,7 +7,7 @@ use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::regs::feature;
-use ferroce_sim::testhost::{QpOptions, Rights, Side, Work};
+use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work};
 
 use super::bench::{Bench, Conn, IP};
 use super::event_queue::{Eq, Event};
@@ -26,6 +26,7 @@ cases! {
     cq_resize_too_small, RESIZE, "IB1 11.2.8.4", "A ring that does not hold what waits is refused, and nothing has changed; one that just holds it is taken.";
     cq_resize_is_full, RESIZE, "abi cmd", "What waits counts in the new ring: it overflows when one more comes.";
     cq_resize_after_overflow, RESIZE, "abi cmd", "A queue that has overflowed is not resized, nor is one that is not there.";
+    event_after_resize, RESIZE | feature::EVENTS, "abi cmd", "A queue pair that sends to a queue which was resized reports as before.";
     event_armed_before_resize, RESIZE | feature::EVENTS, "abi cmd", "What was armed before a queue is resized is reported after it.";
     event_armed_twice, EVENTS, "IB1 11.4.2.2", "An order for the next CQE is not weakened by one for the next that is solicited.";
     event_when_armed, EVENTS, "IB1 10.8", "An armed completion queue reports its next CQE by one event and one interrupt.";
@@ -259,6 +260,20 @@ fn event_armed_before_resize(bench: &mut Bench) {
     check("events, before", eq.there(&c.a), vec![]);
     send(&mut c, false);
     check("events", eq.there(&c.a), vec![COMPLETION]);
+}
+
+fn event_after_resize(bench: &mut Bench) {
+    let (mut c, eq) = with_events(bench);
+    check("status", c.a.resize_cq(0, 3), 0);
+    let source = c.b.create_mr(&[1; 8], Rights::NONE);
+    let nowhere = Mr { key: 0, ..source };
+    let qb = c.qb;
+    c.b.post_send(qb, &Work::write(&[source.all()], &nowhere, 0));
+    c.settle();
+    let refused = (event::QP_ACCESS_ERR, c.qa, status::GENERAL_ERR);
+    let events = eq.there(&c.a).into_iter();
+    let events = events.filter(|event| event.0 != event::COMM_EST);
+    check("events", events.collect::<Vec<_>>(), vec![refused]);
 }
 
 /// A connection whose A has an event queue.

@@ -99,6 +99,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub refused: Signal<Out, Bit>,
     /// Entries of its queue written before the last command, modulo 2^24: the first of the new ring.
     pub switched: Signal<Out, Bits<24>>,
+    /// A command changed a queue; one cycle.
+    pub changed: Signal<Out, Valid<CqChange>>,
     /// Completions that were lost, but those with `judged`, and of sends those whose payload was refused: their queue pairs
     /// go into error.
     pub lost: StreamOut<CqLost>,
@@ -188,8 +190,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         room = place.room & reports.room & !losses.level.slice::<2>(3).any();
         let free = queues.ready & !entered & !commanding;
         let mut enters = false;
-        commanded = false;
-        record.take = false;
+        record.take = free & record.answered;
+        commanded = free & !record.answered & command.valid;
         reports.take = false;
         arm.ready = false;
         let mut address = read_cqn;
@@ -197,7 +199,6 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             if record.answered {
                 enters = true;
                 op = CqOp::Update;
-                record.take = true;
                 update_ok = record.ok;
                 update = record.taken;
                 refreshed = read_last & !stale;
@@ -205,7 +206,6 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 enters = true;
                 op = CqOp::Command;
                 address = command.payload.cqn.low::<C>();
-                commanded = true;
             } else if reports.due {
                 enters = true;
                 op = CqOp::Report;
@@ -260,12 +260,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             held = decision.waits;
             refreshed = false;
         }
-        if live & (op == CqOp::Update) {
-            stale = false;
-        }
-        if decision.changes & record.reading & (queues.cqn == read_cqn) {
-            stale = true;
-        }
+        let changes = decision.changes & record.reading & (queues.cqn == read_cqn);
+        stale = changes | (stale & !(live & (op == CqOp::Update)));
         record.ask = decision.asks;
         record.addr = queues.image.consumer;
         if decision.asks {
@@ -285,7 +281,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         forward!(beats <= place.beats);
 
         // stage W
-        copy!(self <= queues; refused, switched, ready);
+        copy!(self <= queues; refused, switched, changed, ready);
         w_wrote = decision.writes;
         w_report = decision.reports;
         w_cqn = queues.cqn.resize::<16>();
@@ -326,8 +322,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         handed = reports.left;
         // a lost token leaves behind the CQEs in front of it; while the record of a queue no longer there is being read
         // nothing counts as done
-        let without = w_lost & !place.busy;
-        activity.moved = ((place.write.valid & write.ready) | without) & !stale;
+        let moved = (place.write.valid & write.ready) | (w_lost & !place.busy);
+        activity.moved = moved & !stale;
         let looked_at = entered | live | held | w_lost;
         activity.level = entrance.level
             + place.level

@@ -7,9 +7,10 @@
 //!
 //! The sums are formed a cycle before the operation, of the state as it will be then.
 use super::rules::{CqDecision, CqRules, CqTerms};
-use super::types::{CqArm, CqCommand, CqOp, CqState};
+use super::types::{CqArm, CqChange, CqCommand, CqOp, CqState};
 use crate::bus::types::CqToken;
 use crate::bus::types::image::CqCtx;
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 
 /// States and images of 2^C completion queues.
@@ -23,7 +24,7 @@ pub struct CqQueues<const C: usize> {
     pub addr: Signal<In, Bits<C>>,
     /// The cycle before stage X: the operation is a command.
     pub commanded: Signal<In, Bit>,
-    /// Stage X: the operation.
+    /// The operation, from the cycle before stage X on.
     pub op: Signal<In, CqOp>,
     /// Stage X: there is one.
     pub live: Signal<In, Bit>,
@@ -55,6 +56,8 @@ pub struct CqQueues<const C: usize> {
     pub refused: Signal<Out, Bit>,
     /// Entries of its queue written before it, modulo 2^24.
     pub switched: Signal<Out, Bits<24>>,
+    /// A command changed a queue; one cycle.
+    pub changed: Signal<Out, Valid<CqChange>>,
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -70,6 +73,7 @@ pub struct CqQueues<const C: usize> {
     // stage W
     w_refused: Reg<Bit>,
     w_switched: Dff<Bits<24>>,
+    w_changed: Reg<Valid<CqChange>>,
 }
 
 impl<const C: usize> Logic for CqQueues<C> {
@@ -97,10 +101,14 @@ impl<const C: usize> Logic for CqQueues<C> {
         let next_word = table.next_word;
         level = next_word.written - next_word.taken;
         waiting = next_word.written + !command.taken;
-        ahead = next_word.solicited_end - doorbell.index;
-        if doorbell.any {
-            ahead = next_word.written - doorbell.index;
+        let mut point = doorbell.index;
+        let mut end = next_word.solicited_end;
+        if op == CqOp::Update {
+            point = taken;
+        } else if doorbell.any {
+            end = next_word.written;
         }
+        ahead = end - point;
 
         // stage X
         rules.valid = live;
@@ -135,6 +143,11 @@ impl<const C: usize> Logic for CqQueues<C> {
             w_refused = !rules.decision.changes;
             w_switched = table.current.written;
         }
+        w_changed.valid = rules.decision.changes;
+        w_changed.payload.cqn = table.x_addr.resize::<16>();
+        w_changed.payload.open = command.open | command.resize;
+        w_changed.payload.eqn = command.image.eqn;
+        changed = w_changed;
         refused = w_refused;
         switched = w_switched;
         ready = table.ready;

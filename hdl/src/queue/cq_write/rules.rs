@@ -153,6 +153,10 @@ impl Logic for CqRules {
             CqOp::Update => {
                 if terms.updates {
                     next.taken = terms.taken;
+                    // the host has it; kept close, or it would be ahead again when the count has gone half round
+                    if terms.ahead.bit(23) {
+                        next.solicited_end = terms.taken;
+                    }
                 }
             }
             _ => {}

@@ -34,6 +34,16 @@ payload! {
         image: CqCtx,
     }
 
+    /// A command changed a completion queue.
+    CqChange {
+        /// Completion queue.
+        cqn: Bits<16>,
+        /// It is open now.
+        open: Bit,
+        /// Its event queue.
+        eqn: Bits<8>,
+    }
+
     /// A completion that was lost: its queue is not open, or has overflowed.
     CqLost {
         /// Queue pair whose completion it was.

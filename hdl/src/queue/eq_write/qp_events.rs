@@ -16,8 +16,9 @@ use ferroce_proto::abi::eq::event::{COMM_EST, LAST_WQE_REACHED, QP_FATAL, SQ_DRA
 use super::types::EqEvent;
 use crate::bus::payload::payload;
 use crate::bus::qp_state::ERR;
+use crate::bus::valid::Valid;
 use crate::prelude::*;
-use crate::queue::cq_write::CqMarked;
+use crate::queue::cq_write::{CqChange, CqMarked};
 use crate::transport::responder::event::RqFailure;
 
 payload! {
@@ -59,14 +60,8 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     pub sq_qpn: Signal<In, Bits<Q>>,
     /// Its completion queue, below 2^C.
     pub sq_cqn: Signal<In, Bits<16>>,
-    /// A completion queue is opened or closed.
-    pub cq_we: Signal<In, Bit>,
-    /// Which.
-    pub cq_cqn: Signal<In, Bits<16>>,
-    /// It is opened.
-    pub cq_open: Signal<In, Bit>,
-    /// Its event queue.
-    pub cq_eqn: Signal<In, Bits<8>>,
+    /// A completion queue is opened, closed or resized; it is below 2^C.
+    pub cq: Signal<In, Valid<CqChange>>,
     /// The send queue carried out a command.
     pub answered: Signal<In, Bit>,
     /// The queue pair of the command.
@@ -137,10 +132,9 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
             sweep_q = sweep_q + 1;
             swept_q = sweep_q.all();
         }
-        addresses.we = cq_we;
-        addresses.waddr = cq_cqn.low::<C>();
-        addresses.wdata.open = cq_open;
-        addresses.wdata.eqn = cq_eqn;
+        addresses.we = cq.valid;
+        addresses.waddr = cq.payload.cqn.low::<C>();
+        copy!(addresses.wdata <= cq.payload; open, eqn);
         if !swept_c {
             addresses.we = true;
             addresses.waddr = sweep_c;
