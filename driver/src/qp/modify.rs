@@ -96,8 +96,9 @@ impl<B: Backend> Qp<B> {
             vlan: vid(path.vlan),
             ..self.responder(attr.path_mtu)
         };
-        // The requester stays in INIT until it has its own image.
+        // The requester stays in INIT. Its image names the event queue of what the responder reports.
         let head = CmdHead {
+            qp_sq: true,
             qp_av: true,
             qp_rq: true,
             qp_rq_state: true,
@@ -109,7 +110,11 @@ impl<B: Backend> Qp<B> {
         self.command(
             "bring to RTR QP",
             head,
-            [None, Some(av.emit()), Some(rq.emit())],
+            [
+                Some(self.requester().emit()),
+                Some(av.emit()),
+                Some(rq.emit()),
+            ],
         )?;
         self.path_mtu = Some(attr.path_mtu);
         self.image = rq;
@@ -140,14 +145,16 @@ impl<B: Backend> Qp<B> {
 
     fn enter_rtr_ud(&mut self, mtu: Mtu) -> Result<(), ModifyError> {
         let head = CmdHead {
+            qp_sq: true,
             qp_rq: true,
             qp_rq_state: true,
             rq_reset: true,
             rq_state: QpState::Rtr.code(),
             ..CmdHead::default()
         };
-        let image = self.responder(mtu);
-        self.command("bring to RTR QP", head, [None, None, Some(image.emit())])?;
+        let (sq, image) = (self.requester(), self.responder(mtu));
+        let images = [Some(sq.emit()), None, Some(image.emit())];
+        self.command("bring to RTR QP", head, images)?;
         self.path_mtu = Some(mtu);
         self.image = image;
         Ok(())
@@ -175,6 +182,7 @@ impl<B: Backend> Qp<B> {
             ..self.both(QpState::Rts)
         };
         self.command("bring to RTS QP", head, [Some(sq.emit()), None, None])?;
+        self.still_runs(QpState::Rts)?;
         self.max_rd_atomic = max_rd_atomic;
         self.sq_image = sq;
         Ok(())
@@ -211,13 +219,18 @@ impl<B: Backend> Qp<B> {
     /// Brings the requester to `state`. The responder goes on: a queue pair that goes to ERR meanwhile shows it there, and
     /// stays in ERR.
     fn steer(&mut self, operation: &'static str, to: QpState) -> Result<(), ModifyError> {
-        let (qpn, from) = (self.number, QpState::Err);
         let head = CmdHead {
             qp_sq_state: true,
             sq_state: to.code(),
             ..CmdHead::default()
         };
         self.command(operation, head, [None; 3])?;
+        self.still_runs(to)
+    }
+
+    /// A responder that failed meanwhile takes the queue pair to ERR.
+    fn still_runs(&mut self, to: QpState) -> Result<(), ModifyError> {
+        let (qpn, from) = (self.number, QpState::Err);
         if self.query()?.rq_state == from {
             self.state = from;
             self.enter_err()?;

@@ -219,6 +219,7 @@ impl Model {
             qp.av = av;
         }
         if head.qp_rq {
+            self.notify.renew(head.index);
             qp.rq.ctx = rq;
             qp.rq.configured = true;
         }
@@ -239,7 +240,10 @@ impl Model {
             if head.rq_reset {
                 qp.rq.reset(Psn::new(head.rq_psn));
             }
-            qp.enter_rq_state(&mut self.env, head.rq_state);
+            // what failed meanwhile stays so (IB1 10.3.1: out of Error only to Reset)
+            if qp.rq.state != state::ERR || head.rq_reset || !is_open(head.rq_state) {
+                qp.enter_rq_state(&mut self.env, head.rq_state);
+            }
         }
         self.schedule(head.index, false);
         Ok(())

@@ -62,6 +62,11 @@ impl Notify {
         }
     }
 
+    /// The queue pair is another one from now on: its first mark draws a CNP.
+    pub(super) fn renew(&mut self, qpn: u32) {
+        self.latest[qpn as usize] = None;
+    }
+
     /// A packet of a queue pair was marked.
     fn mark(&mut self, now: u64, qpn: u32) {
         let latest = &mut self.latest[qpn as usize];

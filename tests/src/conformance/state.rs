@@ -23,6 +23,7 @@ cases! {
     state_sqd_event, EVENTS, "IB1 10.3.1", "When the send queue has drained in SQD, that is reported once; the next time again.";
     state_sqd_event_comes_last, EVENTS, "IB1 11.6.3.1", "The event of a send queue that drained comes when its completions are there.";
     state_err_draws_no_answer, RC, "IB1 10.3.1", "In the error state packets are dropped and counted.";
+    state_err_stays, RC, "IB1 10.3.1", "A responder in the error state leaves it by RESET, or to start afresh, only.";
     state_needs_contexts, RC, "abi cmd", "A queue pair without contexts cannot be opened.";
     card_disabled_hears_nothing, RC, "abi regs", "A card that is not enabled takes no frames and sends none.";
 }
@@ -179,6 +180,25 @@ fn state_err_draws_no_answer(bench: &mut Bench) {
         check("answers", answers.len(), 0);
     }
     super::check_bytes("the target", &s.contents()[..8], &[0; 8]);
+}
+
+fn state_err_stays(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let mut refused = s.request(Opcode::RcWriteOnly);
+    if let Some(reth) = &mut refused.ext.reth {
+        reth.rkey = 0;
+    }
+    s.send(&refused, &[1; 8]);
+    for state in [state::RTR, state::RTS] {
+        s.host.modify_state(s.qpn, state);
+        check("state", s.host.query(s.qpn).rq_state, state::ERR);
+        let request = s.request(Opcode::RcWriteOnly);
+        let answers = s.counts("rx_qp_state", 1, |s| s.send(&request, &[1; 8]));
+        check("answers", answers.len(), 0);
+    }
+    let (qpn, peer) = (s.qpn, s.peer);
+    s.host.connect(qpn, &peer);
+    check("state", s.host.query(qpn).rq_state, state::RTS);
 }
 
 fn state_needs_contexts(bench: &mut Bench) {

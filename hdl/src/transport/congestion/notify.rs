@@ -82,6 +82,9 @@ pub struct Notify<const Q: usize> {
     visiting: Reg<Bit>,
     age: Dff<Bits<25>>,
     held: Dff<Bit>,
+    /// This queue pair is another one from now on: its first mark draws a CNP.
+    fresh: Reg<Bit>,
+    fresh_qpn: Dff<Bits<Q>>,
 }
 
 impl<const Q: usize> Logic for Notify<Q> {
@@ -146,7 +149,12 @@ impl<const Q: usize> Logic for Notify<Q> {
                 if due {
                     latest.raddr = visit;
                 }
-                if due | marks.m.valid {
+                if fresh {
+                    latest.we = true;
+                    latest.waddr = fresh_qpn;
+                    latest.wdata.valid = false;
+                    fresh = false;
+                } else if due | marks.m.valid {
                     state = NotifyState::Age;
                 }
             }
@@ -170,6 +178,10 @@ impl<const Q: usize> Logic for Notify<Q> {
                 }
                 state = NotifyState::Read;
             }
+        }
+        if command_valid & command.image {
+            fresh = true;
+            fresh_qpn = command.qpn.low::<Q>();
         }
         forward!(cnp <= cnps.m);
     }

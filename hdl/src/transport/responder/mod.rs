@@ -129,7 +129,10 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         // a failed placement leads to none, and must not wait for those that scatter holds behind it
         let errors_ready = failure_room & !doorbells.valid;
         let take_error = errors.valid & errors_ready;
-        let take = room & !doorbells.valid & !take_error;
+        // a response that left makes room for a READ that the peer may send at once, and leads to nothing
+        let replied = events.valid & (events.payload.kind == RqEventKind::Replied);
+        let take_replied = replied & table.ready & !doorbells.valid & !take_error;
+        let take = room & !doorbells.valid & !take_error & !take_replied;
         let requests = bits::<3>(0)
             .replace_bit(0, s.valid)
             .replace_bit(1, events.valid)
@@ -139,18 +142,18 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         let grant = arbiter.grant;
         errors.ready = errors_ready;
         s.ready = take & grant.bit(0);
-        events.ready = take & grant.bit(1);
+        events.ready = take_replied | (take & grant.bit(1));
         flush_next.m.ready = take & grant.bit(2);
 
-        table.valid = rung | take_error | (take & requests.any());
+        table.valid = rung | take_error | take_replied | (take & requests.any());
         table.request = s.payload;
         table.entry = events.payload;
-        if grant.bit(0) {
+        if grant.bit(0) & !take_replied {
             table.entry.kind = RqEventKind::Packet;
             table.entry.qpn = s.payload.qpn;
             table.entry.srqn = s.payload.srqn;
         }
-        if grant.bit(2) {
+        if grant.bit(2) & !take_replied {
             table.entry.kind = RqEventKind::Flush;
             table.entry.qpn = flush_next.m.payload;
         }

@@ -9,7 +9,7 @@
 //! | Doorbell | | the producer index is that; in ERR what it posts is flushed | |
 //! | PlaceError | of this incarnation, the queue pair receives | **ERR**, unless it is spared | [`guard_rules`](crate::memory::scatter::guard_rules) |
 //! | SqFailed | not in RESET or ERR | **ERR** | IB1 9.9.2 |
-//! | Command | sets the state | that state; ERR as **ERR** | IB1 10.3.1 |
+//! | Command | sets the state | that state; ERR as **ERR**; out of ERR only RESET, or afresh | IB1 10.3.1 |
 //! | Command | starts afresh | PSN and counts; placements from before are stale | |
 //! | Flush | in ERR, a receive WQE is left | it is flushed: the one that was taken first | IB1 10.3.1 |
 //! | Flush | in ERR, of a shared receive queue, none is left | LAST_WQE_REACHED, once | IB1 11.6.3.1 |
@@ -139,7 +139,8 @@ impl Logic for RqNext {
             }
             RqEventKind::Command => {
                 next.known = state.known | rq_event.image;
-                if rq_event.set {
+                let leaves = (rq_event.state != RESET) & (rq_event.state != ERR);
+                if rq_event.set & !(dead & leaves & !restarts) {
                     next.state = rq_event.state;
                     fails = rq_event.state == ERR;
                     if rq_event.state == RESET {
