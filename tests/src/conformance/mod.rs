@@ -22,6 +22,7 @@ mod address;
 mod atomic;
 pub mod bench;
 mod classes;
+mod cnp;
 mod completion;
 mod event_queue;
 mod events;
@@ -114,6 +115,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Unreliable datagram", ud::CASES),
     topic("Frames to the own address", own::CASES),
     topic("Notification of congestion", notification::CASES),
+    topic("CNPs that arrive", cnp::CASES),
     topic("Rates and congestion control", rates::CASES),
     topic("Traffic classes", classes::CASES),
     topic("Pauses of the peer", pauses::CASES),

@@ -1,4 +1,4 @@
-//! Notification point: marked packets draw CNPs; CNPs that arrive are counted.
+//! Notification point: marked packets draw CNPs.
 
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::{self, feature};
@@ -10,7 +10,7 @@ use super::script::{Script, build};
 use super::{cases, check, check_bytes, ud};
 
 /// A notification point for RC.
-const NP: u32 = feature::RC | feature::CNP;
+pub(super) const NP: u32 = feature::RC | feature::CNP;
 
 cases! {
     cnp_form, NP, "A17 figure 6", "A marked packet draws a CNP: a BTH with the peer's queue pair, BECN and nothing else, and 16 bytes of 0.";
@@ -22,19 +22,17 @@ cases! {
     cnp_interval, NP, "abi regs", "Two marks within MIN_TIME_BETWEEN_CNPS draw one CNP, a third one after it the next.";
     cnp_interval_of_0, NP, "abi regs", "With a MIN_TIME_BETWEEN_CNPS of 0 every marked packet draws a CNP.";
     cnp_interval_of_each_queue_pair, NP, "abi regs", "The CNP of one queue pair holds up no other's.";
+    cnp_of_the_next_life, NP, "IBA 10.3.1", "The interval of a queue pair is none of the next one of its number.";
     cnp_switched_off, NP, "abi regs", "With CNP_CONFIG.enable = 0 marks are counted and not answered.";
     cnp_without_a_mark, NP, "RFC 3168 5", "What is not marked, whether ECN-capable or not, draws no CNP.";
     cnp_for_a_cnp, NP, "A17.9.3", "A marked CNP draws none.";
     cnp_of_strangers, NP, "A17.9.3", "What is not of the connection draws no CNP: another address, partition or transport, no queue pair, a bad ICRC.";
     cnp_of_datagrams, feature::UD | feature::CNP, "A17.9.3", "A marked datagram draws no CNP.";
     cnp_before_data, NP | feature::READ, "abi regs", "A CNP leaves before responses that wait.";
-    cnp_is_handled, NP, "A17.9.3", "A CNP of the peer is counted as handled; nothing else happens.";
-    cnp_is_ignored, NP, "A17.9.3", "A CNP from another address, of another partition or for what is no connection is counted as ignored.";
-    cnp_flood, NP, "A17.9.3", "Thousands of CNPs one after the other are counted; the connection beside them goes on.";
 }
 
 /// Microseconds that no case waits.
-const LONG: u32 = 10_000;
+pub(super) const LONG: u32 = 10_000;
 const CYCLES_PER_US: u64 = 250;
 
 /// The frame of a packet with congestion experienced.
@@ -55,7 +53,7 @@ fn with_ecn(frame: &[u8], ecn: u8) -> Vec<u8> {
 }
 
 /// A card and a script; CNPs of a queue pair are at least `us` microseconds apart.
-fn script(bench: &mut Bench, us: u32) -> Script {
+pub(super) fn script(bench: &mut Bench, us: u32) -> Script {
     let s = bench.script(QpOptions::default());
     apart(s, us)
 }
@@ -263,6 +261,16 @@ fn cnp_interval_of_each_queue_pair(bench: &mut Bench) {
     check("CNPs of the first", write(&mut s), 0);
 }
 
+fn cnp_of_the_next_life(bench: &mut Bench) {
+    let mut s = script(bench, LONG);
+    check("CNPs of one", write(&mut s), 1);
+    check("CNPs of one within the time", write(&mut s), 0);
+    let (qpn, peer) = (s.qpn, s.peer);
+    s.host.connect(qpn, &peer);
+    s.psn = Psn::new(peer.psn);
+    check("CNPs of the next life", write(&mut s), 1);
+}
+
 fn cnp_switched_off(bench: &mut Bench) {
     let mut s = script(bench, 0);
     s.host.write32(regs::CNP_CONFIG, 6 << 8 | 48);
@@ -284,7 +292,7 @@ fn cnp_without_a_mark(bench: &mut Bench) {
 }
 
 /// A CNP of the peer.
-fn notice(s: &Script) -> Headers {
+pub(super) fn notice(s: &Script) -> Headers {
     let mut headers = s.request(Opcode::Cnp);
     headers.bth = cnp::bth(s.qpn, 0xffff);
     headers
@@ -301,7 +309,7 @@ fn cnp_for_a_cnp(bench: &mut Bench) {
 /// Changes headers so that they are another's.
 type Spoil = fn(&mut Headers);
 
-const STRANGERS: [(&str, Spoil); 4] = [
+pub(super) const STRANGERS: [(&str, Spoil); 4] = [
     ("another source", |h| set_source(h, [10, 0, 0, 77])),
     ("another partition", |h| h.bth.pkey = 0x9234),
     ("an unused queue pair", |h| h.bth.dest_qp = 99),
@@ -310,7 +318,7 @@ const STRANGERS: [(&str, Spoil); 4] = [
     }),
 ];
 
-fn set_source(headers: &mut Headers, ip: [u8; 4]) {
+pub(super) fn set_source(headers: &mut Headers, ip: [u8; 4]) {
     let source: Gid = std::net::Ipv4Addr::from(ip).into();
     let to = headers.ip.dst_gid();
     headers.ip = Ip::between(source, to, 0, 0, 64).expect("of one kind");
@@ -366,59 +374,4 @@ fn cnp_before_data(bench: &mut Bench) {
     let at = sent.iter().position(|p| p.opcode() == Opcode::Cnp);
     let at = at.expect("a CNP");
     assert!(at <= 6, "{at} packets left before the CNP");
-}
-
-fn cnp_is_handled(bench: &mut Bench) {
-    let mut s = script(bench, LONG);
-    let cnp = notice(&s);
-    let answers = s.counts("rp_cnp_handled", 1, |s| s.send(&cnp, &[]));
-    check("answers", answers.len(), 0);
-    check("CNPs ignored", s.host.stat("rp_cnp_ignored"), 0);
-    s.untouched("after a CNP");
-}
-
-fn cnp_is_ignored(bench: &mut Bench) {
-    let mut s = script(bench, LONG);
-    let datagrams = s.host.create_qp(ud::options());
-    let peer = s.peer;
-    s.host.connect(datagrams, &peer);
-    for (what, spoil) in STRANGERS {
-        let mut cnp = notice(&s);
-        spoil(&mut cnp);
-        let answers = s.counts("rp_cnp_ignored", 1, |s| s.send(&cnp, &[]));
-        check(&format!("answers to {what}"), answers.len(), 0);
-    }
-    for qpn in [datagrams, 0] {
-        let mut cnp = notice(&s);
-        cnp.bth.dest_qp = qpn;
-        s.counts("rp_cnp_ignored", 1, |s| s.send(&cnp, &[]));
-    }
-    s.untouched("after CNPs of others");
-    let (qpn, cnp) = (s.qpn, notice(&s));
-    s.host.reset_qp(qpn);
-    s.counts("rp_cnp_ignored", 1, |s| s.send(&cnp, &[]));
-    check("CNPs handled", s.host.stat("rp_cnp_handled"), 0);
-}
-
-fn cnp_flood(bench: &mut Bench) {
-    let mut s = script(bench, LONG);
-    let ours = build(&notice(&s), &[]);
-    let mut others = notice(&s);
-    set_source(&mut others, [10, 0, 0, 77]);
-    let others = build(&others, &[]);
-    for _ in 0..1000 {
-        s.hand(&ours);
-        s.hand(&others);
-    }
-    s.hand_next(&s.request(Opcode::RcWriteOnly), &[1; 8]);
-    for _ in 0..1000 {
-        s.hand(&ours);
-    }
-    let answers = s.quiet();
-    let opcodes: Vec<_> = answers.iter().map(Sent::opcode).collect();
-    check("answers", opcodes, vec![Opcode::RcAck]);
-    check_bytes("the target", &s.contents()[..8], &[1; 8]);
-    check("CNPs handled", s.host.stat("rp_cnp_handled"), 2000);
-    check("CNPs ignored", s.host.stat("rp_cnp_ignored"), 1000);
-    check("frames lost", s.host.stat("rx_overflow"), 0);
 }
