@@ -6,6 +6,7 @@ pub mod coverage;
 pub mod differential;
 pub mod former;
 pub mod hostile;
+pub mod inherited;
 pub mod mutation;
 mod quiet;
 mod scene;

@@ -62,6 +62,12 @@ pub fn stand(seed: u64) -> Stand {
     }
 }
 
+/// Whether the engine of a seed served another host before: one in four.
+#[must_use]
+pub fn inherits(seed: u64) -> bool {
+    draw(seed, Draw::Inherited, [true, false, false, false])
+}
+
 /// What is drawn from a seed beside the steps of its scenario, each apart from the others: so each meets each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Draw {
@@ -70,6 +76,7 @@ pub(crate) enum Draw {
     Ipv6,
     Poll,
     Stand,
+    Inherited,
 }
 
 /// One of `choices`.
