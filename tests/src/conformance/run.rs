@@ -210,7 +210,20 @@ pub fn suite(
 ) -> Result<Report, BuildError> {
     let long = LONG_LIVES.iter().filter(|_| !filter.is_empty());
     let cases = all().chain(long);
-    let cases: Vec<_> = cases.filter(|case| case.name.contains(filter)).collect();
+    let cases = cases.filter(|case| case.name.contains(filter)).collect();
+    suite_of(targets, cases, unclaimed, around)
+}
+
+/// As [`suite`], of these cases.
+///
+/// # Errors
+/// An engine cannot be built.
+pub fn suite_of(
+    targets: &[Target],
+    cases: Vec<&'static Case>,
+    unclaimed: bool,
+    around: impl Fn(usize) -> World + Sync,
+) -> Result<Report, BuildError> {
     // Builds what has to be built, once; the threads find it in the cache.
     for target in targets {
         target.card(World::Fast)?;

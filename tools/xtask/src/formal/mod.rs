@@ -142,18 +142,21 @@ mod tests {
         or_skip(check_present(&[YOSYS, Z3])).is_some()
     }
 
+    /// Proofs that take minutes, with all bugs, are slow.
+    const LONG: [&str; 3] = ["retire", "dma_read", "sq_ring"];
+
     #[test]
-    fn the_proofs_hold() {
-        prove_all(false);
+    fn short_proofs_hold() {
+        prove(|name| !LONG.contains(&name), false);
     }
 
     #[test]
     #[ignore = "takes minutes"]
-    fn the_proofs_fail_for_every_bug() {
-        prove_all(true);
+    fn the_proofs_hold_and_fail_for_every_bug() {
+        prove(|_| true, true);
     }
 
-    fn prove_all(broken: bool) {
+    fn prove(chosen: impl Fn(&str) -> bool, broken: bool) {
         if !equipped() {
             return;
         }
@@ -164,7 +167,8 @@ mod tests {
                 proof.name
             );
         }
-        let failures = all(&PROOFS.iter().collect::<Vec<_>>(), broken, None);
+        let proofs: Vec<_> = PROOFS.iter().filter(|proof| chosen(proof.name)).collect();
+        let failures = all(&proofs, broken, None);
         assert!(failures.is_empty(), "{}", failures.join("\n"));
     }
 
