@@ -40,18 +40,3 @@ pub fn write_classes(bench: &mut Bench) -> Tables {
     bench.dut_mut().write(places, &table);
     tables
 }
-
-/// Class of a frame of the host: by its PCP or its DSCP; what is not IP counts as of DSCP 0.
-#[must_use]
-pub fn class_of(tables: &Tables, frame: &[u8]) -> u64 {
-    let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
-    let tagged = [byte(12), byte(13)] == [0x81, 0];
-    let ip = if tagged { 18 } else { 14 };
-    let tclass = match [byte(ip - 2), byte(ip - 1)] {
-        [8, 0] => byte(ip + 1),
-        [0x86, 0xdd] => byte(ip) << 4 | byte(ip + 1) >> 4,
-        _ => 0,
-    };
-    let pcp = tagged.then(|| byte(14) >> 5);
-    tables.class(tables.priority(tclass, pcp)).into()
-}

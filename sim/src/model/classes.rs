@@ -5,6 +5,7 @@ use ferroce_proto::abi::classes::{
     CLASSES, PRIO_CLASS_RESET, PRIORITIES, TRUST_PCP, TRUST_RESET, Trust, dscp_prio_reset,
 };
 use ferroce_proto::abi::regs::{DSCP_PRIO_0, DSCP_PRIO_7, PRIO_CLASS, TRUST};
+use ferroce_proto::wire::eth::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, LEN, TPID_8021Q};
 
 /// Code points of a DSCP.
 const DSCPS: usize = 64;
@@ -71,6 +72,22 @@ impl Tables {
             }
             _ => 0,
         }
+    }
+
+    /// Class of a frame: by its PCP or DSCP; what is not IP counts as of DSCP 0, as the driver of mlx5 takes it.
+    #[must_use]
+    pub fn class_of_frame(&self, frame: &[u8]) -> u8 {
+        let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
+        let word = |at: usize| u16::from_be_bytes([byte(at), byte(at + 1)]);
+        let tagged = word(LEN - 2) == TPID_8021Q;
+        let ip = LEN + if tagged { 4 } else { 0 };
+        let tclass = match word(ip - 2) {
+            ETHERTYPE_IPV4 => byte(ip + 1),
+            ETHERTYPE_IPV6 => byte(ip) << 4 | byte(ip + 1) >> 4,
+            _ => 0,
+        };
+        let pcp = tagged.then(|| byte(LEN) >> 5);
+        self.class(self.priority(tclass, pcp))
     }
 
     /// Priority of a packet with traffic class (or type of service) `tclass`, and `pcp` if it has an 802.1Q tag.

@@ -14,7 +14,6 @@ use ferroce_proto::abi::classes::{
 };
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::Psn;
-use ferroce_proto::wire::eth::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, LEN, TPID_8021Q};
 
 use super::classes::Tables;
 use super::stats::{RX_PRIO0_PAUSE, Stats};
@@ -104,12 +103,11 @@ impl Default for Egress {
 
 impl Egress {
     /// As after a reset of the engine: the MAC is not part of it.
-    pub(super) fn reset(&mut self) {
-        let mac = self.mac.clone();
-        *self = Self {
-            mac,
+    pub(super) fn after_reset(self) -> Self {
+        Self {
+            mac: self.mac,
             ..Self::default()
-        };
+        }
     }
 
     /// Writes a register; false if it is another's.
@@ -174,19 +172,9 @@ impl Egress {
         self.mac.pass(NS_PER_CYCLE * 1000, runs);
     }
 
-    /// Class of a frame: by its PCP or DSCP; what is not IP counts as of DSCP 0, as the driver of mlx5 takes it.
+    /// Class of a frame.
     pub(super) fn class(&self, frame: &[u8]) -> u8 {
-        let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
-        let word = |at: usize| u16::from_be_bytes([byte(at), byte(at + 1)]);
-        let tagged = word(LEN - 2) == TPID_8021Q;
-        let ip = LEN + if tagged { 4 } else { 0 };
-        let tclass = match word(ip - 2) {
-            ETHERTYPE_IPV4 => byte(ip + 1),
-            ETHERTYPE_IPV6 => byte(ip) << 4 | byte(ip + 1) >> 4,
-            _ => 0,
-        };
-        let pcp = tagged.then(|| byte(LEN) >> 5);
-        self.tables.class(self.tables.priority(tclass, pcp))
+        self.tables.class_of_frame(frame)
     }
 
     /// A frame comes to its queue. An acknowledgement goes with the CNPs, but not before responses (IB1 9.7.5.1.4).

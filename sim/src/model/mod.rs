@@ -274,8 +274,7 @@ impl Model {
     fn reset_engine(&mut self) {
         let now = self.env.now;
         let is_read_open = self.is_read_open;
-        let mut egress = self.egress.clone();
-        egress.reset();
+        let egress = std::mem::take(&mut self.egress).after_reset();
         *self = Self::with_features(self.params, self.env.features, self.env.dma.memory());
         self.egress = egress;
         self.env.now = now;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use fastrand::Rng;
 use ferroce_hdl::eth::exceptions::Exceptions;
 use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head};
-use ferroce_sim::bench::classes::{class_of, write_classes};
+use ferroce_sim::bench::classes::write_classes;
 use ferroce_sim::bench::{Agent, AxisSink, AxisSource, Bench, Frame};
 use ferroce_sim::model::classes::Tables;
 use ferroce_sim::random::{self, Chance};
@@ -255,7 +255,7 @@ impl Rig {
                 let mark = if frame.bytes[0] == TRANSPORT {
                     TRANSPORT_MARK
                 } else {
-                    class_of(&self.tables, &frame.bytes)
+                    self.tables.class_of_frame(&frame.bytes).into()
                 };
                 assert_eq!(self.pulses.marks.get(&cycle), Some(&mark));
                 let expected = if frame.bytes[0] == TRANSPORT {
