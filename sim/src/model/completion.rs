@@ -114,12 +114,9 @@ impl Env {
         if cq.armed != Some(Arm::Any) {
             cq.armed = Some(arm);
         }
-        // CQEs that came before the doorbell and that the host has not seen are reported at once. There are no more of these
-        // than a ring holds: an end further back, whose distance has come round, is none of them.
+        // CQEs that came before the doorbell and that the host has not seen are reported at once.
         let unseen = ferroce_proto::wire::psn::distance(cq.producer, value);
-        if ferroce_proto::wire::psn::distance(end, value) > 0
-            && cq.producer.wrapping_sub(end) <= unseen.unsigned_abs()
-        {
+        if i64::from(unseen) > i64::from(cq.producer.wrapping_sub(end)) {
             self.report(cqn as u16);
         }
     }

@@ -190,8 +190,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         room = place.room & reports.room & !losses.level.slice::<2>(3).any();
         let free = queues.ready & !entered & !commanding;
         let mut enters = false;
-        record.take = free & record.answered;
-        commanded = free & !record.answered & command.valid;
+        commanded = false;
+        record.take = false;
         reports.take = false;
         arm.ready = false;
         let mut address = read_cqn;
@@ -199,6 +199,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             if record.answered {
                 enters = true;
                 op = CqOp::Update;
+                record.take = true;
                 update_ok = record.ok;
                 update = record.taken;
                 refreshed = read_last & !stale;
@@ -206,6 +207,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
                 enters = true;
                 op = CqOp::Command;
                 address = command.payload.cqn.low::<C>();
+                commanded = true;
             } else if reports.due {
                 enters = true;
                 op = CqOp::Report;
@@ -322,12 +324,10 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         handed = reports.left;
         // a lost token leaves behind the CQEs in front of it; while the record of a queue no longer there is being read
         // nothing counts as done
-        let moved = (place.write.valid & write.ready) | (w_lost & !place.busy);
-        activity.moved = moved & !stale;
-        let looked_at = entered | live | held | w_lost;
+        activity.moved = ((place.write.valid & write.ready) | (w_lost & !place.busy)) & !stale;
         activity.level = entrance.level
             + place.level
-            + if_there(looked_at, bits::<10>(3))
+            + if_there(entered | live | held | w_lost, bits::<10>(3))
             + if_there(stale, bits::<10>(1));
     }
 }
