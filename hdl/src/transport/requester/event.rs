@@ -118,7 +118,7 @@ payload! {
         /// It is paced, and its latest message, of one slot, filled its turn: so will the next one, and what is fetched beyond it
         /// would be fetched again.
         single: Bit,
-        /// Middling messages of its turn.
+        /// Middling messages of its turn, since the Fetch that began it.
         middling: Bits<2>,
         /// Waits for messages to retire.
         blocked: Bit,

@@ -124,9 +124,7 @@ impl Logic for SqStart {
                         }
                         next.lengthy = terms.turn_ends | terms.paced;
                         next.single = terms.fills & terms.paced & (sq_event.slots == 1);
-                        if terms.turn_ends {
-                            next.middling = 0;
-                        } else if terms.middling {
+                        if terms.middling {
                             next.middling = state.middling + 1;
                         }
                         out.stop = terms.turn_ends;
