@@ -52,7 +52,7 @@ impl<B: Backend> Qp<B> {
             self.check_range("rate_limit", rate, if has { RATE_MAX } else { 0 })?;
             sq.rate_limit = rate;
         }
-        // in RTR the requester has no image yet
+        // in RTR it comes with the image of RTS
         let head = CmdHead {
             qp_rq: true,
             qp_sq: sq != self.sq_image && state != QpState::Rtr,

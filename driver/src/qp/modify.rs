@@ -203,16 +203,16 @@ impl<B: Backend> Qp<B> {
         }
     }
 
-    /// What is posted is flushed by the images. Before RTS, or RTR, the card has none, or those of the last life of the number.
+    /// What is posted is flushed by the images. Before RTR the card has none, or those of the last life of the number.
     fn enter_err(&self) -> Result<(), ModifyError> {
         let starts = matches!(self.state, QpState::Reset | QpState::Init);
         let head = CmdHead {
-            qp_sq: starts || self.state == QpState::Rtr,
+            qp_sq: starts,
             qp_rq: starts,
             ..self.both(QpState::Err)
         };
-        let sq = head.qp_sq.then(|| self.requester().emit());
-        let rq = head.qp_rq.then(|| self.responder(Mtu::Mtu1024).emit());
+        let sq = starts.then(|| self.requester().emit());
+        let rq = starts.then(|| self.responder(Mtu::Mtu1024).emit());
         self.command("bring to ERR QP", head, [sq, None, rq])
     }
 
