@@ -7,7 +7,7 @@
 //!
 //! A beat a cycle, no latency.
 //!
-//! Assumes: the block behind is always ready, and reserves in the cycle in which it is told to; `mark` is the same for all beats of
+//! Assumes: the block behind is always ready, and reserves in the cycle in which it is asked to; `mark` is the same for all beats of
 //! a frame.
 use super::types::{FrameMark, Space};
 use super::{CLASSES, QUEUES};
@@ -43,7 +43,7 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     begun: Dff<Bits<4>>,
     /// Beats in each data queue, and of these up to the last one of the lane of responses.
     level: [Reg<Bits<12>>; CLASSES],
-    behind: [Reg<Bits<12>>; CLASSES],
+    to_response: [Reg<Bits<12>>; CLASSES],
     /// There are such.
     stands: Reg<Bits<CLASSES>>,
 }
@@ -106,19 +106,19 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
             if pop.bit(c) {
                 kept = level[c] - 1;
             }
-            let mut ahead = behind[c];
-            if pop.bit(c) & behind[c].any() {
-                ahead = behind[c] - 1;
+            let mut ahead = to_response[c];
+            if pop.bit(c) & to_response[c].any() {
+                ahead = to_response[c] - 1;
             }
             level[c] = kept;
             if pushes {
                 level[c] = kept + 1;
             }
-            behind[c] = ahead;
+            to_response[c] = ahead;
             if responds {
-                behind[c] = kept + 1;
+                to_response[c] = kept + 1;
             }
-            some = some.replace_bit(c, responds | behind[c].any());
+            some = some.replace_bit(c, responds | to_response[c].any());
         }
         stands = some;
     }

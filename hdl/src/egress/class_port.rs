@@ -55,9 +55,9 @@ pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: us
     /// No queue of data is to start a frame.
     pub hold: Signal<In, Bit>,
     /// No queue is to start a frame.
-    pub halt: Signal<In, Bit>,
+    pub stall: Signal<In, Bit>,
     /// No frame of any is under way.
-    pub halted: Signal<Out, Bit>,
+    pub stalled: Signal<Out, Bit>,
     /// Priorities of which a pause that is obeyed begins.
     pub paused: Signal<Out, Bits<8>>,
     /// Priorities that the peer pauses, in this clock.
@@ -93,8 +93,8 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: us
         }
         pauses.setup = setup;
         pauses.request = pause_req;
-        pauses.halt = halt;
-        halted = pauses.halted;
+        pauses.stall = stall;
+        stalled = pauses.stalled;
         paused = pauses.paused;
         pause_ack = pauses.acknowledge;
         pauses.active = queues.active;

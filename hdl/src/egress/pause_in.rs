@@ -8,7 +8,7 @@
 //! most, is obeyed no more until the request has ended. It is acknowledged then, so that the time of the MAC runs. Switches have
 //! the same: without it a peer that pauses for ever would hold all that waits for the queues, commands of the host too.
 //!
-//! `halt` shuts all queues, whoever asks for what; `halted` follows when nothing is under way.
+//! `stall` shuts all queues, whoever asks for what; `stalled` follows when nothing is under way.
 //!
 //! Latency: a cycle to `pause`; 4 cycles to `acknowledge` if nothing is under way.
 //!
@@ -36,9 +36,9 @@ pub struct PauseIn {
     /// Of which nothing is sent any more.
     pub acknowledge: Signal<Out, Bits<PRIORITIES>>,
     /// All are paused, by no one's request.
-    pub halt: Signal<In, Bit>,
-    /// With `halt`: nothing is under way.
-    pub halted: Signal<Out, Bit>,
+    pub stall: Signal<In, Bit>,
+    /// With `stall`: nothing is under way.
+    pub stalled: Signal<Out, Bit>,
     /// Priorities of which a pause that is obeyed begins.
     pub paused: Signal<Out, Bits<PRIORITIES>>,
     /// Queues that are to start no frame.
@@ -92,7 +92,7 @@ impl Logic for PauseIn {
                 }
             }
         }
-        if halt {
+        if stall {
             shuts = bits::<CLASSES>(ALL);
         }
         shut = shuts;
@@ -100,7 +100,7 @@ impl Logic for PauseIn {
         // `active` is complete when the class has been shut for two cycles
         shut_1 = shut;
         still = shut & shut_1 & !(active.low::<CLASSES>() | active.slice::<CLASSES>(CLASSES));
-        halted = still.all();
+        stalled = still.all();
         paused = obeyed & !asks;
         asks = obeyed;
         let mut stopped = bits::<PRIORITIES>(0);

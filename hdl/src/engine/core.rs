@@ -232,7 +232,7 @@ impl<
         }
         host.stall = stall;
         // what waits in the queues is lost
-        idle = host.idle & egress.halted;
+        idle = host.idle & egress.stalled;
         dma_error = host.error;
 
         // memory regions

@@ -48,7 +48,7 @@ pub struct EgressSide<
     /// No frame is to begin.
     pub stall: Signal<In, Bit>,
     /// None is under way.
-    pub halted: Signal<Out, Bit>,
+    pub stalled: Signal<Out, Bit>,
     /// A frame of a request is begun in the assembler; one cycle.
     pub started_valid: Signal<In, Bit>,
     /// Its departure.
@@ -103,10 +103,10 @@ impl<const W: usize, const K: usize, const E: usize, const F: usize, const T: us
         }
         queues.setup = classes;
         copy!(queues <= self; pause_req, note);
-        queues.halt = stall;
+        queues.stall = stall;
         queues.hold = way.hold;
         forward!(m_axis_tx <= queues.m_axis);
-        copy!(self <= queues; pause_ack, paused, halted);
+        copy!(self <= queues; pause_ack, paused, stalled);
         queued.busy = queues.stands;
         // waited for to the last of those that are noted
         queued.moved = false;

@@ -29,9 +29,9 @@ pub(crate) struct Peer {
     /// Cycles for which each priority has been paused.
     age: [u64; 8],
     /// No queue is to start a frame.
-    pub(crate) halt: bool,
+    pub(crate) stall: bool,
     /// None is under way, as the port says.
-    pub(crate) halted: bool,
+    pub(crate) stalled: bool,
     /// Class of each priority.
     pub(crate) prio_class: [u8; 8],
     /// Priorities of which nothing is sent, as the port says.
@@ -45,13 +45,13 @@ impl Peer {
             setup: dut.input("setup").ok()?,
             request: dut.input("pause_req").ok()?,
             acknowledge: dut.output("pause_ack").ok()?,
-            halts: dut.input("halt").ok()?,
+            halts: dut.input("stall").ok()?,
             hold: dut.input("hold").ok()?,
             watchdog: 0,
             age: [0; 8],
-            stands: dut.output("halted").ok()?,
-            halt: false,
-            halted: false,
+            stands: dut.output("stalled").ok()?,
+            stall: false,
+            stalled: false,
             mac: Mac::new(Line::ethernet(if lanes == 64 { 100 } else { 10 }, 1)),
             obeys: 0xff,
             prio_class: [0, 0, 1, 1, 2, 2, 3, 3],
@@ -89,10 +89,10 @@ impl Peer {
         }
         bits::insert(&mut words, 324, 8, u64::from(self.obeys));
         dut.write(self.setup, &words);
-        dut.set(self.halts, self.halt.into());
+        dut.set(self.halts, self.stall.into());
         let requests = self.mac.requests();
         dut.set(self.request, u64::from(requests));
-        if self.halt {
+        if self.stall {
             return (1 << QUEUES) - 1;
         }
         (0..8)
@@ -104,9 +104,9 @@ impl Peer {
     /// What the port acknowledges is asked for, and nothing of it is on the wire, which has a beat of `queue`.
     pub(crate) fn observe(&mut self, dut: &Dut, queue: Option<usize>) -> Result<(), String> {
         self.acknowledged = dut.get(self.acknowledge) as u8;
-        self.halted = dut.is_set(self.stands);
-        if self.halted && queue.is_some() {
-            return Err("halted, and sends".into());
+        self.stalled = dut.is_set(self.stands);
+        if self.stalled && queue.is_some() {
+            return Err("stalled, and sends".into());
         }
         let requests = self.mac.requests() & self.obeys;
         for (priority, age) in self.age.iter_mut().enumerate() {

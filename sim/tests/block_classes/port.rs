@@ -104,15 +104,15 @@ fn a_halt_stands_between_two_frames() {
     rig.ends.loads = [Load::full(60, LARGEST); QUEUES];
     backlog(&mut rig);
     for step in 0..40 {
-        peer(&mut rig).halt = true;
+        peer(&mut rig).stall = true;
         rig.run(100 + step);
-        assert!(peer(&mut rig).halted);
+        assert!(peer(&mut rig).stalled);
         rig.count_afresh();
         rig.run(100);
         assert_eq!(rig.ends.frames, [0; QUEUES]);
-        peer(&mut rig).halt = false;
+        peer(&mut rig).stall = false;
         rig.run(100 + step);
-        assert!(!peer(&mut rig).halted && rig.ends.frames != [0; QUEUES]);
+        assert!(!peer(&mut rig).stalled && rig.ends.frames != [0; QUEUES]);
     }
     rig.drain();
 }
