@@ -1,7 +1,7 @@
 //! An event queue of a card under test, and the host's end of it.
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
-use ferroce_proto::abi::eq::{EqCtx, Eqe};
+use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
 use ferroce_sim::testhost::Host;
 
 use super::check;
@@ -77,6 +77,13 @@ impl Eq {
     /// What is there and not taken; it stays.
     pub(super) fn there(&self, host: &Host) -> Vec<Event> {
         (self.taken..).map_while(|n| self.at(host, n)).collect()
+    }
+
+    /// Of these, all but COMM_EST.
+    pub(super) fn failures(&self, host: &Host) -> Vec<Event> {
+        let mut events = self.there(host);
+        events.retain(|found| found.0 != event::COMM_EST);
+        events
     }
 
     /// The host is done with what it took.

@@ -206,13 +206,8 @@ fn reads_beside_receives(bench: &mut Bench) {
 fn failed_for_memory(s: &mut Script, what: &str, eq: &Eq) {
     s.in_error(what);
     let fatal = (event::QP_FATAL, s.qpn, status::GENERAL_ERR);
-    let events = eq.there(&s.host);
-    let failures = events.into_iter().filter(|e| e.0 != event::COMM_EST);
-    check(
-        &format!("{what}: events"),
-        failures.collect::<Vec<_>>(),
-        vec![fatal],
-    );
+    let events = eq.failures(&s.host);
+    check(&format!("{what}: events"), events, vec![fatal]);
 }
 
 /// A script with an event queue.
