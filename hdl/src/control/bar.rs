@@ -50,7 +50,7 @@ pub(super) use word::*;
 
 /// Log2 of the bytes that hold the registers, and that hold the counters.
 const PAGE: u32 = 8;
-const STATS_PAGE: u32 = 9;
+const STATS_PAGE: u32 = 10;
 /// The counters' page, the doorbells' region.
 pub(super) const STATS_AT: u64 = (regs::STATS_BASE >> STATS_PAGE) as u64;
 pub(super) const QP_AT: u64 = doorbell::QP_BASE >> 20;

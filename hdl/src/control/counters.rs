@@ -56,7 +56,7 @@ pub struct Counters {
     /// Priorities of which a pause begins.
     pub paused: Signal<In, Bits<8>>,
     /// Counter to read.
-    pub index: Signal<In, Bits<6>>,
+    pub index: Signal<In, Bits<7>>,
     /// It is asked for in this cycle.
     pub read: Signal<In, Bit>,
     /// Its value.

@@ -12,7 +12,7 @@
 //!   block is in the reset domain of the pin, not of the engine. Meanwhile STATUS.ready and counters read 0.
 //!
 //! Writes and reads do not wait for each other ([`AxilSlave`]). A write every second cycle; its effect is there one
-//! cycle after address and word are, its response with it. A read takes 2 cycles, of a counter up to 70.
+//! cycle after address and word are, its response with it. A read takes 2 cycles, of a counter up to 134.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 
 use super::axil::AxilSlave;
@@ -119,7 +119,7 @@ pub struct Csr<const Q: usize, const C: usize> {
     /// Arm doorbells of completion queues.
     pub cq_doorbell: StreamOut<CqArm>,
     /// Counter to read.
-    pub stat_index: Signal<Out, Bits<6>>,
+    pub stat_index: Signal<Out, Bits<7>>,
     /// It is to be read; 1 until `stat_valid`, or until a reset of the engine.
     pub stat_read: Signal<Out, Bit>,
     /// Its value.
@@ -246,7 +246,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             SCRATCH => state.scratch,
             _ => exceptions.value | cnps.value | rates.value | traffic.value,
         };
-        let counter = (from.slice::<13>(9) == STATS_AT) & (from.slice::<6>(3) < STATS);
+        let counter = (from.slice::<12>(10) == STATS_AT) & (from.slice::<7>(3) < STATS);
         bus.found = false;
         bus.rdata = bits::<32>(0);
         if counting {
@@ -279,7 +279,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         forward!(sq_doorbell <= doorbells.sq);
         forward!(rq_doorbell <= doorbells.rq);
         forward!(cq_doorbell <= doorbells.cq);
-        stat_index = from.slice::<6>(3);
+        stat_index = from.slice::<7>(3);
         stat_read = counting;
     }
 }

@@ -9,9 +9,9 @@ use super::stats::StatPulses;
 use crate::prelude::*;
 
 /// Cycles between two visits of a counter.
-pub const SWEEP: usize = 64;
+pub const SWEEP: usize = 128;
 /// Bits of the widest sum.
-pub const SUM_BITS: usize = 20;
+pub const SUM_BITS: usize = 21;
 
 /// Sums of all counters.
 #[derive(Clone, Debug, Block)]
@@ -22,7 +22,7 @@ pub struct StatSums {
     /// What every counter is to grow by.
     pub pulses: Signal<In, StatPulses>,
     /// Counter to visit; one that does not exist has the sum 0.
-    pub visit: Signal<In, Bits<6>>,
+    pub visit: Signal<In, Bits<7>>,
     /// Its sum.
     pub sum: Signal<Out, Bits<SUM_BITS>>,
     _counters: Vec<Counter>,
@@ -134,7 +134,7 @@ impl Logic for StatSums {
             let _ = writeln!(
                 steps,
                 "    if (rst) sum_{name} <= {bits}'d0;\n    \
-                     else if (visit == 6'd{i}) sum_{name} <= {padded};\n    \
+                     else if (visit == 7'd{i}) sum_{name} <= {padded};\n    \
                      else sum_{name} <= sum_{name} + {padded};"
             );
             let value = if bits == SUM_BITS {
@@ -142,7 +142,7 @@ impl Logic for StatSums {
             } else {
                 format!("{{{}'d0, sum_{name}}}", SUM_BITS - bits)
             };
-            let _ = writeln!(visits, "        6'd{i}: sum <= {value};");
+            let _ = writeln!(visits, "        7'd{i}: sum <= {value};");
         }
         Verilog::Custom(format!(
             "{sums}always @(posedge clk) begin\n{steps}    case (visit)\n{visits}        default: sum <= {SUM_BITS}'d0;\n    endcase\nend\n"

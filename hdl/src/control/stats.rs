@@ -5,7 +5,7 @@
 //! word as 0; `ready` tells when it is through, but counts before that are right too.
 //!
 //! A read is a level: `read` and `index` stay until `valid`, and `value` stands as long as both do. It is answered
-//! when the round comes to its counter, at most 67 cycles later, with every pulse up to the start of the read in it.
+//! when the round comes to its counter, at most 131 cycles later, with every pulse up to the start of the read in it.
 //! An index without counter reads 0.
 //!
 //! ```text
@@ -47,7 +47,7 @@ pub struct Stats {
     /// What every counter is to grow by.
     pub pulses: Signal<In, StatPulses>,
     /// Counter to read.
-    pub index: Signal<In, Bits<6>>,
+    pub index: Signal<In, Bits<7>>,
     /// It is to be read; stays 1 until `valid`.
     pub read: Signal<In, Bit>,
     /// Its value.
@@ -60,17 +60,17 @@ pub struct Stats {
     taken: Dff<StatPulses>,
     sums: StatSums,
     #[init(Ram::new(Style::Distributed))]
-    words: Ram<Bits<64>, 6>,
+    words: Ram<Bits<64>, 7>,
     /// Counter whose turn it is.
-    turn: Reg<Bits<6>>,
+    turn: Reg<Bits<7>>,
     /// Its round is not the first.
     later: Reg<Bit>,
     // behind the RAM
-    turn_1: Dff<Bits<6>>,
+    turn_1: Dff<Bits<7>>,
     on_1: Reg<Bit>,
     later_1: Reg<Bit>,
     // behind the adder
-    turn_2: Dff<Bits<6>>,
+    turn_2: Dff<Bits<7>>,
     on_2: Reg<Bit>,
     later_2: Reg<Bit>,
     total: Dff<Bits<64>>,

@@ -83,7 +83,7 @@ pub struct Core<
     /// Arm doorbells of completion queues.
     pub cq_doorbell: StreamIn<CqArm>,
     /// Counter to read.
-    pub stat_index: Signal<In, Bits<6>>,
+    pub stat_index: Signal<In, Bits<7>>,
     /// It is asked for in this cycle.
     pub stat_read: Signal<In, Bit>,
     /// Its value.

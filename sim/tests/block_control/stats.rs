@@ -69,7 +69,7 @@ impl Rig {
     fn read(&mut self, index: usize, mut by: impl FnMut(usize) -> u64) -> (u64, u64) {
         self.bench.dut_mut().set(self.index, index as u64);
         self.bench.dut_mut().set(self.read, 1);
-        for cycles in 0..70 {
+        for cycles in 0..134 {
             self.bench.dut_mut().settle();
             if self.bench.dut().is_set(self.valid) {
                 let value = self.bench.dut().get(self.value);
@@ -94,7 +94,7 @@ impl Rig {
         for (index, name) in STATS.iter().enumerate() {
             assert_eq!(self.read(index, |_| 0).0, self.counts[index], "{name}");
         }
-        for index in STATS.len()..64 {
+        for index in STATS.len()..128 {
             assert_eq!(self.read(index, |_| 0).0, 0, "there is no counter {index}");
         }
     }
@@ -118,7 +118,7 @@ fn counters_start_at_0_and_are_ready_after_a_round() {
     while !rig.bench.dut().is_set(rig.ready) {
         rig.step(|_| 0);
         cycles += 1;
-        assert!(cycles <= 67, "not ready");
+        assert!(cycles <= 131, "not ready");
     }
     rig.check();
 }
@@ -173,7 +173,7 @@ fn a_read_holds_every_pulse_before_it() {
         let index = round % STATS.len();
         let before = rig.counts[index];
         let (value, cycles) = rig.read(index, &mut by);
-        assert!(cycles <= 67, "{cycles} cycles");
+        assert!(cycles <= 131, "{cycles} cycles");
         let range = before..=rig.counts[index];
         assert!(
             range.contains(&value),

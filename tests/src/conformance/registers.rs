@@ -135,7 +135,7 @@ fn statistics_and_what_follows(bench: &mut Bench) {
         check(name, value, expected);
     }
     let past = STATS_BASE + 8 * STATS.len() as u32;
-    for offset in [past, past + 4, STATS_BASE + 0x1f8] {
+    for offset in [past, past + 4, STATS_BASE + 0x3f8] {
         check(&format!("at {offset:#x}"), c.a.read32(offset), 0);
     }
 }
