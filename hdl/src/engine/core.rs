@@ -172,7 +172,7 @@ impl<
         exception_status.busy = exceptions.busy;
 
         // between the sides
-        copy!(receive <= self; enable, notify);
+        copy!(receive <= self; enable, notify, classes);
         copy!(transmit <= self; notify, congestion, classes);
         transmit.cnp_received = receive.cnp_received;
         forward!(sq_doorbell <= transmit.doorbell);

@@ -11,6 +11,7 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
+use crate::egress::types::ClassSetup;
 use crate::eth::exception_types::RawBeat;
 use crate::eth::packet_buffer::RxStats;
 use crate::eth::rx_front::RxFront;
@@ -41,6 +42,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub s_axis_rx: AxisIn<W, K>,
     /// Frames are accepted.
     pub enable: Signal<In, Bit>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// What commands write into tables.
     pub tables: Signal<In, TableWrites>,
     /// Doorbells of receive queues, shared ones too: taken whatever host memory does.
@@ -190,6 +193,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         front.enable = enable;
         copy!(front <= tables; mac, promiscuous, gid);
         front.gid_write = tables.gid_we;
+        front.classes = classes;
         stats = front.stats;
         rx_bytes = front.rx_bytes;
         raw = front.raw;

@@ -65,9 +65,6 @@ const fn both(first: Field, second: Field) -> Field {
     }
 }
 
-/// Width of the ECN codepoint, the low end of TOS and traffic class (RFC 3168).
-const ECN_BITS: usize = 2;
-
 /// An IP field: its place in the header of the layout's version.
 fn ip(layout: Layout, v4: Field, v6: Field) -> Place {
     number(layout.ip(), if layout.ipv6 { v6 } else { v4 })
@@ -97,6 +94,16 @@ fn vid(layout: Layout) -> Place {
         number(eth::LEN, low(eth::tag::field::TCI, eth::tag::VID_BITS))
     } else {
         vec![Wire::Constant(false); eth::tag::VID_BITS]
+    }
+}
+
+/// PCP of the tag.
+fn pcp(layout: Layout) -> Place {
+    let Field { bit, .. } = eth::tag::field::TCI;
+    if layout.vlan {
+        number(eth::LEN, Field { bit, width: 3 })
+    } else {
+        vec![Wire::Constant(false); 3]
     }
 }
 
@@ -197,8 +204,10 @@ header_fields! {
         protocol: Bits<8> = |l| ip(l, ipv4::field::PROTOCOL, ipv6::field::NEXT_HEADER),
         /// IPv4 total length or IPv6 payload length.
         ip_length: Bits<16> = |l| ip(l, ipv4::field::TOTAL_LEN, ipv6::field::PAYLOAD_LEN),
-        /// ECN codepoint.
-        ecn: Bits<2> = |l| ip(l, low(ipv4::field::TOS, ECN_BITS), low(ipv6::field::TRAFFIC_CLASS, ECN_BITS)),
+        /// PCP of the tag; 0 without one.
+        pcp: Bits<3> = pcp,
+        /// Type of service or traffic class: DSCP and, in the lowest bits, ECN.
+        tclass: Bits<8> = |l| ip(l, ipv4::field::TOS, ipv6::field::TRAFFIC_CLASS),
         /// Source address.
         src_gid: Bits<128> = |l| gid(l, ipv4::field::SRC, ipv6::field::SRC),
         /// Destination address.

@@ -12,6 +12,7 @@ use super::rx_parse::RxParse;
 use crate::bus::dma::PayloadOut;
 use crate::bus::types::RxMeta;
 use crate::cell::delay::Delay;
+use crate::egress::types::ClassSetup;
 use crate::ib::icrc_check::IcrcCheck;
 use crate::prelude::*;
 
@@ -33,6 +34,8 @@ pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usiz
     pub gid_write: Signal<In, Bit>,
     /// Entry of the GID table to write.
     pub gid: Signal<In, GidWrite>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// Good packets, in order.
     pub meta: StreamOut<RxMeta>,
     /// Their payload beats, `RxMeta::beats` each.
@@ -94,6 +97,7 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic for R
         parse.promiscuous = promiscuous;
         parse.gid_write = gid_write;
         parse.gid = gid;
+        parse.classes = classes;
         icrc.beat = parse.icrc_beat;
         icrc.data = parse.icrc_data;
         buffer.beat = parse.beat;

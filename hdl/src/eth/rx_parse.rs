@@ -20,7 +20,7 @@
 //! ```text
 //! cycle 0, 1     2             3, 4 ............................ 8           9
 //! rx_link   ─►  fields    ─►  IP and UDP, opcode and extent,  ─► verdict ─► beat, packet
-//!               (layout)      GID table, header checksum
+//!               (layout)      GID table, header checksum, class
 //!                               └─► 4: icrc_beat, icrc_data
 //! ```
 
@@ -41,6 +41,8 @@ use super::rx_link::{Link, RxLink};
 use crate::bus::layout::Layout;
 use crate::bus::types::RxMeta;
 use crate::cell::delay::Delay;
+use crate::egress::class_of::ClassOf;
+use crate::egress::types::ClassSetup;
 use crate::ib::icrc_check::IcrcBeat;
 use crate::prelude::*;
 
@@ -75,6 +77,8 @@ pub struct RxParse<const W: usize, const K: usize> {
     pub gid_write: Signal<In, Bit>,
     /// Entry of the GID table to write.
     pub gid: Signal<In, GidWrite>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// Bytes of accepted frames that arrived in the cycle before, 0 to K.
     pub bytes: Signal<Out, Bits<7>>,
     /// A beat for the ICRC check, [`RxParse::ICRC_LATENCY`] cycles after it came in.
@@ -95,6 +99,7 @@ pub struct RxParse<const W: usize, const K: usize> {
     extent: RxExtent<K>,
     gids: GidTable,
     checksum: Ipv4Checksum,
+    traffic: ClassOf,
     // What the verdict needs, in step.
     packet_8: Delay<RxMeta, 5>,
     grh_8: Delay<Bits<GRH_BITS>, 5>,
@@ -103,6 +108,7 @@ pub struct RxParse<const W: usize, const K: usize> {
     checksum_8: Delay<Bit, 1>,
     found_8: Delay<Bit, 3>,
     gid_index_8: Delay<Bits<8>, 3>,
+    traffic_8: Delay<Bits<2>, 3>,
     beat_q: Reg<RxBeat>,
     packet_q: Dff<RxMeta>,
     extra_q: Dff<Bits<GRH_BITS>>,
@@ -171,12 +177,15 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         // An IPv4 header is the second half of its GRH.
         checksum.header = select.fields.grh.slice::<160>(160);
         copy!(packet_8.d <= select.fields; opcode, solicited, ack_req, becn);
-        packet_8.d.ce = select.fields.ecn == ECN_CE;
+        packet_8.d.ce = select.fields.tclass.low::<2>() == ECN_CE;
         packet_8.d.ipv6 = link_3.ipv6;
         packet_8.d.pkey = select.fields.pkey;
         packet_8.d.qpn = select.fields.dest_qp;
         copy!(packet_8.d <= select.fields; vid, psn, src_gid, ext, rkey, dma_len, operands);
         grh_8.d = select.fields.grh;
+        traffic.setup = classes;
+        copy!(traffic <= select.fields; tclass, pcp);
+        traffic.has_tag = link_3.vlan;
         // Not known yet.
         packet_8.d.gid_index = bits::<8>(0);
         packet_8.d.imm = bits::<32>(0);
@@ -184,6 +193,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         packet_8.d.lane = bits::<6>(0);
         packet_8.d.beats = bits::<10>(0);
         packet_8.d.grh = false;
+        packet_8.d.packet_class = bits::<2>(0);
         // Cycle 4: to the ICRC check.
         copy!(icrc_beat <= class; valid, index, ipv6, vlan);
         icrc_beat.icrc_end = extent.icrc_end;
@@ -194,6 +204,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         checksum_8.d = checksum.good;
         found_8.d = gids.found;
         gid_index_8.d = gids.index;
+        traffic_8.d = traffic.packet_class;
         let whole = class_8.q.last & !class_8.q.bad & !class_8.q.short;
         let for_us = whole & class_8.q.mac_ok;
         let roce = for_us & class_8.q.roce;
@@ -208,6 +219,7 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         beat_q.not_roce = for_us & !roce;
         packet_q = packet_8.q;
         packet_q.gid_index = gid_index_8.q;
+        packet_q.packet_class = traffic_8.q;
         copy!(packet_q <= place_8.q; imm, plen, lane, beats);
         let datagram = packet_8.q.opcode.slice::<3>(5) == UD;
         let atomic_ack = packet_8.q.opcode == ATOMIC_ACK;

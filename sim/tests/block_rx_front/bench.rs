@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use fastrand::Rng;
 use ferroce_hdl::eth::gid_table::GID_ENTRIES;
 use ferroce_hdl::eth::rx_front::RxFront;
-use ferroce_proto::wire::{Class, Gid, Ip, Packet, eth};
-use ferroce_sim::bench::{Bench, Item, StreamSink};
+use ferroce_proto::wire::{Gid, Headers};
+use ferroce_sim::bench::classes::write_classes;
+use ferroce_sim::bench::{Bench, StreamSink};
+use ferroce_sim::model::classes::Tables;
 use ferroce_sim::random::{Chance, Pauses};
 use ferroce_sim::verilator::Input;
 
+use crate::expected::{Expected, Run};
 use crate::filter::{Outcome, Port};
 use crate::ports::{COUNTERS, Monitor, Source};
 
@@ -55,6 +58,7 @@ pub(crate) struct Front {
     meta: StreamSink,
     meta_ready: Input,
     port: Port,
+    pub(crate) tables: Tables,
     expected: VecDeque<Expected>,
     // Packets whose payload is not there yet.
     unpaid: VecDeque<Expected>,
@@ -68,18 +72,11 @@ pub(crate) struct Front {
     pub(crate) came_from: Vec<usize>,
 }
 
-/// A packet that must come out.
-struct Expected {
-    number: usize,
-    frame: Vec<u8>,
-    packet: Box<Packet>,
-    gid_index: u8,
-}
-
 impl Front {
     /// A front for `port`, after reset; `idle` and `pause`: chances of a cycle without beat in, and out.
     pub(crate) fn new(width: Width, port: Port, idle: f64, pause: f64) -> Self {
-        let bench = width.bench();
+        let mut bench = width.bench();
+        let tables = write_classes(&mut bench);
         let dut = bench.dut();
         let mut front = Self {
             width,
@@ -89,6 +86,7 @@ impl Front {
             meta_ready: dut.input("meta_ready").expect("a port"),
             bench,
             port,
+            tables,
             expected: VecDeque::new(),
             unpaid: VecDeque::new(),
             may_lose: false,
@@ -111,6 +109,13 @@ impl Front {
     pub(crate) fn set(&mut self, name: &str, value: u64) {
         let input = self.bench.dut().input(name).expect("a port");
         self.bench.dut_mut().set(input, value);
+    }
+
+    /// Class of a packet.
+    pub(crate) fn class_of(&self, headers: &Headers) -> u8 {
+        let pcp = headers.eth.vlan.map(|tag| (tag >> 13) as u8);
+        let priority = self.tables.priority(headers.ip.traffic_class(), pcp);
+        self.tables.class(priority)
     }
 
     /// Resets the front and everything around it; what was on its way is forgotten.
@@ -270,7 +275,8 @@ impl Front {
             loop {
                 let expected = self.expected.pop_front();
                 let expected = expected.unwrap_or_else(|| panic!("nobody sent {item:?}"));
-                let difference = expected.differs(&item, self.width.lanes());
+                let class = self.class_of(&expected.packet.headers);
+                let difference = expected.differs(&item, self.width.lanes(), class);
                 match difference {
                     None => {
                         self.came_from.push(expected.number);
@@ -298,105 +304,5 @@ impl Front {
             }
             self.unpaid.pop_front();
         }
-    }
-}
-
-/// Bytes for the host in beats of their own.
-struct Run {
-    /// Lane of the first.
-    lane: usize,
-    /// Beats that hold them.
-    beats: usize,
-    bytes: Vec<u8>,
-}
-
-impl Run {
-    fn new(lane: usize, bytes: &[u8], lanes: usize) -> Self {
-        Self {
-            lane,
-            beats: if bytes.is_empty() {
-                0
-            } else {
-                (lane + bytes.len()).div_ceil(lanes)
-            },
-            bytes: bytes.to_vec(),
-        }
-    }
-}
-
-impl Expected {
-    /// The packet is a datagram.
-    fn has_grh(&self) -> bool {
-        self.packet.headers.bth.opcode.class() == Class::Ud
-    }
-
-    /// The payload: that of the packet, or the original value of an atomic.
-    fn payload(&self, lanes: usize) -> Run {
-        if let Some(ack) = self.packet.headers.ext.atomic_ack {
-            return Run::new(0, &ack.original.to_le_bytes(), lanes);
-        }
-        let place = self.packet.payload.clone();
-        Run::new(place.start % lanes, &self.frame[place], lanes)
-    }
-
-    /// All that comes out: the GRH of a datagram, the payload.
-    fn runs(&self, lanes: usize) -> Vec<Run> {
-        let grh = self.has_grh().then(|| self.packet.grh(&self.frame));
-        let grh = grh.map(|grh| Run::new(0, &grh, lanes));
-        grh.into_iter().chain([self.payload(lanes)]).collect()
-    }
-
-    /// Where `meta` is not that of this packet.
-    fn differs(&self, meta: &Item, lanes: usize) -> Option<String> {
-        let headers = &self.packet.headers;
-        let bth = &headers.bth;
-        let Run { lane, beats, bytes } = self.payload(lanes);
-        let imm = headers.ext.imm.or(headers.ext.ieth).unwrap_or(0);
-        let numbers = [
-            ("opcode", bth.opcode.code().into()),
-            ("solicited", bth.solicited.into()),
-            ("ack_req", bth.ack_req.into()),
-            ("becn", bth.becn.into()),
-            ("ce", (headers.ip.ecn() == 3).into()),
-            ("ipv6", matches!(headers.ip, Ip::V6(_)).into()),
-            ("pkey", bth.pkey.into()),
-            ("qpn", bth.dest_qp.into()),
-            ("psn", u32::from(bth.psn).into()),
-            ("gid_index", self.gid_index.into()),
-            ("vid", eth::tag::vid(headers.eth.vlan).into()),
-            ("imm", imm.into()),
-            ("plen", bytes.len() as u64),
-            ("lane", lane as u64),
-            ("beats", beats as u64),
-            ("grh", self.has_grh().into()),
-        ];
-        for (field, expected) in numbers {
-            // The lane of no payload is of no use.
-            if field != "lane" || beats > 0 {
-                let found = meta.get(field);
-                if found != expected {
-                    return Some(format!("{field} is {found:#x}, expected {expected:#x}"));
-                }
-            }
-        }
-        let little =
-            |words: Vec<u32>| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
-        if little(meta.words("src_gid")) != headers.ip.src_gid().0 {
-            return Some("src_gid".into());
-        }
-        let ext: Vec<u8> = ["operands", "dma_len", "rkey", "ext"]
-            .iter()
-            .flat_map(|field| little(meta.words(field)))
-            .rev()
-            .collect();
-        let len = bth.opcode.ext_len();
-        let start = self.packet.payload.start - len;
-        let expected = &self.frame[start..start + len];
-        (ext[..len] != *expected).then(|| {
-            format!(
-                "extension headers {:02x?}, expected {expected:02x?}",
-                &ext[..len]
-            )
-        })
     }
 }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod captured;
+mod expected;
 mod filter;
 mod frames;
 mod model;

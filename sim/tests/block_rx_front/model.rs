@@ -7,6 +7,7 @@ use ferroce_hdl::eth::packet_buffer::RxStats;
 use ferroce_hdl::eth::rx_front::RxFront;
 use ferroce_hdl::prelude::*;
 use ferroce_sim::bench::Bench;
+use ferroce_sim::verilator::Signal;
 
 use crate::frames::{MAC, any_packet, garbage, odd_packet, port};
 
@@ -70,6 +71,8 @@ fn compare<const W: usize, const K: usize, const A: usize>() {
         "gid",
     ]
     .map(input);
+    let classes = input("classes");
+    let no_classes = vec![0; Signal::from(classes).words()];
     let [meta_ready, beats_ready] = ["meta_ready", "beats_ready"].map(input);
     let [meta_valid, meta, beats_valid, beats_data, stats] = [
         "meta_valid",
@@ -110,6 +113,7 @@ fn compare<const W: usize, const K: usize, const A: usize>() {
         dut.set(user, 0);
         dut.set(mac, mac_bits);
         dut.set(enable, 1);
+        dut.write(classes, &no_classes);
         dut.set(promiscuous, 0);
         dut.set(gid_write, entry.is_some().into());
         let mut fields = vec![0; 5];

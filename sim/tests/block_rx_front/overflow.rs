@@ -111,7 +111,7 @@ fn overload_at_random() {
                 front.send_good(&frame);
                 sent += 1;
             }
-            let cycles = front.rng().u64(..3000);
+            let cycles = front.rng().u64(..3000) * 64 / width.lanes() as u64;
             front.run(cycles);
         }
         front.drain();

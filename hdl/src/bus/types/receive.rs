@@ -70,6 +70,8 @@ payload! {
         beats: Bits<10>,
         /// A UD packet: before these beats come ceil(40 / K) beats with its IP header as a GRH of 40 bytes, from lane 0 on.
         grh: Bit,
+        /// Traffic class.
+        packet_class: Bits<2>,
     }
 
     /// Handling of one packet's payload beats, and what follows it (responder to `scatter`), in the order of the
