@@ -201,10 +201,18 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_PRIO_CLASS 0xc8u
 /* Traffic classes: weight of each class, eight bits each: 0 strict, else 1 to 100, of 100 in all. */
 #define FERROCE_REG_CLASS_WEIGHT 0xccu
-/* Pause by priority (PFC): [7:0] priorities whose pause is obeyed. */
+/* Pause by priority (PFC): [7:0] priorities whose pause is obeyed, [15:8] priorities of which pauses are sent. */
 #define FERROCE_REG_PFC_CONFIG 0xd0u
 /* Pause by priority (PFC): [13:0] milliseconds without a break for which a pause is obeyed; 0: for ever. */
 #define FERROCE_REG_PFC_WATCHDOG 0xd4u
+/* Pause by priority (PFC): what of the receive buffer a class holds when it asks for a pause: [15:0] units of 64 bytes of payload or [31:16] packets. */
+#define FERROCE_REG_PFC_XOFF 0xd8u
+/* Pause by priority (PFC): it asks no more when it holds less than both: [15:0] units of 64 bytes of payload, [31:16] packets. */
+#define FERROCE_REG_PFC_XON 0xdcu
+/* Pause by priority (PFC): while pauses are sent, frames of classes without are dropped when these together hold [15:0] units of 64 bytes of payload or [31:16] packets. */
+#define FERROCE_REG_PFC_LOSSY 0xe0u
+/* Pause by priority (PFC): [12:0] milliseconds for which a class asks while nothing of it leaves the receive buffer; 0: for ever. */
+#define FERROCE_REG_PFC_STORM 0xe4u
 
 /* opcode of a command. */
 /* Does nothing, answers OK. */
@@ -943,6 +951,26 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_STAT_RX_PRIO6_PAUSE 0x11b0u
 /* Pauses of priority 7 that began, of those that are obeyed. A pause that is asked for again before it ends is one. */
 #define FERROCE_STAT_RX_PRIO7_PAUSE 0x11b8u
+/* Pauses of priority 0 that were asked of the peer. One is counted when it begins, however often the MAC repeats it. */
+#define FERROCE_STAT_TX_PRIO0_PAUSE 0x11c0u
+/* Pauses of priority 1 that were asked of the peer. One is counted when it begins, however often the MAC repeats it. */
+#define FERROCE_STAT_TX_PRIO1_PAUSE 0x11c8u
+/* Pauses of priority 2 that were asked of the peer. One is counted when it begins, however often the MAC repeats it. */
+#define FERROCE_STAT_TX_PRIO2_PAUSE 0x11d0u
+/* Pauses of priority 3 that were asked of the peer. One is counted when it begins, however often the MAC repeats it. */
+#define FERROCE_STAT_TX_PRIO3_PAUSE 0x11d8u
+/* Pauses of priority 4 that were asked of the peer. One is counted when it begins, however often the MAC repeats it. */
+#define FERROCE_STAT_TX_PRIO4_PAUSE 0x11e0u
+/* Pauses of priority 5 that were asked of the peer. One is counted when it begins, however often the MAC repeats it. */
+#define FERROCE_STAT_TX_PRIO5_PAUSE 0x11e8u
+/* Pauses of priority 6 that were asked of the peer. One is counted when it begins, however often the MAC repeats it. */
+#define FERROCE_STAT_TX_PRIO6_PAUSE 0x11f0u
+/* Pauses of priority 7 that were asked of the peer. One is counted when it begins, however often the MAC repeats it. */
+#define FERROCE_STAT_TX_PRIO7_PAUSE 0x11f8u
+/* Times that a class had asked for a pause for 85 % of PFC_STORM while nothing of it left the receive buffer. */
+#define FERROCE_STAT_TX_PAUSE_STORM_WARNING_EVENTS 0x1200u
+/* Times that a class had done so for longer than PFC_STORM: it asks no more until it holds less than PFC_XON. */
+#define FERROCE_STAT_TX_PAUSE_STORM_ERROR_EVENTS 0x1208u
 
 /* Doorbells: offsets in BAR0, 32-bit writes. */
 static inline uint32_t ferroce_sq_doorbell(uint32_t qpn) { return 0x100000u + 0x8u * qpn; }

@@ -36,9 +36,11 @@ module ferroce_mac_cmac (
     output wire         m_axis_tvalid,
     input  wire         m_axis_tready,
 
-    // In the domain of core_clk, a priority each: the peer pauses it; nothing of it is sent any more.
+    // In the domain of core_clk, a priority each: the peer pauses it; nothing of it is sent any more; the peer is to pause it. The
+    // last stays for 16 cycles at least, which are longer than 16 of the CMAC, as it asks for.
     output wire [7:0]   pause_req,
     input  wire [7:0]   pause_ack,
+    input  wire [7:0]   pause_send,
 
     // In the domain of core_clk: {local fault, remote fault, aligned, up}, and the counters of `shell_page`.
     output wire [3:0]   link_status,
@@ -65,6 +67,7 @@ module ferroce_mac_cmac (
 
     wire [8:0]   mac_pause_req;
     wire [7:0]   mac_pause_ack;
+    wire [7:0]   mac_pause_send;
     wire         aligned;
     wire         remote_fault;
     wire         local_fault;
@@ -139,6 +142,29 @@ module ferroce_mac_cmac (
         .ctl_rx_check_etype_ppp(1'b1),
         .ctl_rx_check_opcode_ppp(1'b1),
         .stat_rx_pause_req(mac_pause_req),
+        // Pauses to the peer: the core makes the frames, from address 0, repeats them at half of their time, and ends them with 0
+        // quanta.
+        .ctl_tx_pause_enable(9'h0ff),
+        .ctl_tx_pause_req({1'b0, mac_pause_send}),
+        .ctl_tx_resend_pause(1'b0),
+        .ctl_tx_pause_quanta0(16'hffff),
+        .ctl_tx_pause_refresh_timer0(16'h7fff),
+        .ctl_tx_pause_quanta1(16'hffff),
+        .ctl_tx_pause_refresh_timer1(16'h7fff),
+        .ctl_tx_pause_quanta2(16'hffff),
+        .ctl_tx_pause_refresh_timer2(16'h7fff),
+        .ctl_tx_pause_quanta3(16'hffff),
+        .ctl_tx_pause_refresh_timer3(16'h7fff),
+        .ctl_tx_pause_quanta4(16'hffff),
+        .ctl_tx_pause_refresh_timer4(16'h7fff),
+        .ctl_tx_pause_quanta5(16'hffff),
+        .ctl_tx_pause_refresh_timer5(16'h7fff),
+        .ctl_tx_pause_quanta6(16'hffff),
+        .ctl_tx_pause_refresh_timer6(16'h7fff),
+        .ctl_tx_pause_quanta7(16'hffff),
+        .ctl_tx_pause_refresh_timer7(16'h7fff),
+        .ctl_tx_pause_quanta8(16'hffff),
+        .ctl_tx_pause_refresh_timer8(16'h7fff),
         .stat_rx_aligned(aligned),
         .stat_rx_remote_fault(remote_fault),
         .stat_rx_local_fault(local_fault),
@@ -274,7 +300,11 @@ module ferroce_mac_cmac (
     );
     // Levels, of each priority by itself.
     reg [7:0] pause_ack_q;
-    always @(posedge core_clk) pause_ack_q <= pause_ack;
+    reg [7:0] pause_send_q;
+    always @(posedge core_clk) begin
+        pause_ack_q  <= pause_ack;
+        pause_send_q <= pause_send;
+    end
 
     ferroce_cdc_level #(.WIDTH(8)) pause_in (
         .clk(core_clk),
@@ -285,6 +315,11 @@ module ferroce_mac_cmac (
         .clk(mac_clk),
         .d(pause_ack_q),
         .q(mac_pause_ack)
+    );
+    ferroce_cdc_level #(.WIDTH(8)) pause_ask (
+        .clk(mac_clk),
+        .d(pause_send_q),
+        .q(mac_pause_send)
     );
     ferroce_cdc_level #(.WIDTH(4)) status (
         .clk(core_clk),

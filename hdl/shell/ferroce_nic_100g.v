@@ -103,6 +103,7 @@ module ferroce_nic_100g (
     wire         tx_tready;
     wire [7:0]   pause_req;
     wire [7:0]   pause_ack;
+    wire [7:0]   pause_send;
 
     // The reset of all that runs with the core, for some cycles longer than that of PCIe.
     ferroce_cdc_reset reset_core (.clk(core_clk), .arst(arst), .rst(core_rst));
@@ -211,6 +212,7 @@ module ferroce_nic_100g (
         .m_axis_tx_tready(tx_tready),
         .pause_req(pause_req),
         .pause_ack(pause_ack),
+        .pause_send(pause_send),
         .s_axil_awaddr(host_awaddr),
         .s_axil_awvalid(host_awvalid),
         .s_axil_awready(host_awready),
@@ -287,6 +289,7 @@ module ferroce_nic_100g (
         .m_axis_tready(rx_tready),
         .pause_req(pause_req),
         .pause_ack(pause_ack),
+        .pause_send(pause_send),
         .link_status(link_status),
         .rx_overflow(rx_overflow),
         .rx_bad(rx_bad),

@@ -218,6 +218,7 @@ module ferroce_versa_ecp5 (
     );
 
     wire [7:0] pause_ack;
+    wire [7:0] pause_send;
 
     ferroce engine (
         .clk(clk),
@@ -234,9 +235,10 @@ module ferroce_versa_ecp5 (
         .m_axis_tx_tuser(tx_tuser),
         .m_axis_tx_tvalid(tx_tvalid),
         .m_axis_tx_tready(tx_tready),
-        // `mac_1g` takes no pauses
+        // `mac_1g` takes no pauses and sends none
         .pause_req(8'h00),
         .pause_ack(pause_ack),
+        .pause_send(pause_send),
         .s_axil_awaddr(host_awaddr[21:0]),
         .s_axil_awvalid(host_awvalid & wr_engine),
         .s_axil_awready(eng_awready),
@@ -399,5 +401,5 @@ module ferroce_versa_ecp5 (
         led  <= {beat[25], 3'd0, irqs[0], lamp_fault, lamp_activity, lamp_link};
     end
 
-    wire unused = &{1'b0, irq_vector, pause_ack, mem_awlen, mem_awsize, mem_awburst, mem_arsize, mem_arburst, host_araddr[20:14], host_awaddr[20:14]};
+    wire unused = &{1'b0, irq_vector, pause_ack, pause_send, mem_awlen, mem_awsize, mem_awburst, mem_arsize, mem_arburst, host_araddr[20:14], host_awaddr[20:14]};
 endmodule

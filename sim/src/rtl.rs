@@ -55,6 +55,8 @@ pub struct Outputs {
     pub tx: Beat,
     /// `pause_ack`.
     pub pause_ack: u8,
+    /// `pause_send`.
+    pub pause_send: u8,
     /// `s_axil`.
     pub lite: ToHost,
     /// `m_axi`.
@@ -164,6 +166,7 @@ pub struct Engine<P> {
     rx: Source,
     tx: Sink,
     mac: Mac,
+    pauses: VecDeque<Vec<u8>>,
     irq: Hold<u16>,
     irq_pausing: Pausing,
     interrupts: VecDeque<u16>,
@@ -203,6 +206,7 @@ impl<P: Pins> Engine<P> {
                 .standing(options.tx_stand),
             // 512 bits are the data path of 100 Gb/s, 64 that of 10
             mac: Mac::new(Line::ethernet(if lanes == 64 { 100 } else { 10 }, 1)),
+            pauses: VecDeque::new(),
             irq: Hold::new("irq"),
             irq_pausing: Pausing::new(options.irq),
             interrupts: VecDeque::new(),
@@ -297,6 +301,10 @@ impl<P: Pins> Engine<P> {
         self.tx.step(now, &o.tx, &mut i.tx_ready);
         self.mac.pass(NS_PER_CYCLE * 1000, o.pause_ack);
         i.pause_req = self.mac.requests();
+        match self.mac.send(o.pause_send, NS_PER_CYCLE * 1000) {
+            Ok(pause) => self.pauses.extend(pause),
+            Err(what) => self.log.add(now, "pause_send", what),
+        }
         self.irq
             .check(now, o.irq_valid, i.irq_ready, &o.irq_vector, &mut self.log);
         if o.irq_valid && i.irq_ready {
@@ -352,7 +360,7 @@ impl<P: Pins> Nic for Engine<P> {
     }
 
     fn transmit(&mut self) -> Option<Vec<u8>> {
-        self.tx.pop()
+        self.pauses.pop_front().or_else(|| self.tx.pop())
     }
 
     fn interrupt(&mut self) -> Option<u16> {
@@ -372,6 +380,8 @@ impl<P: Pins> Nic for Engine<P> {
         self.rx.reset();
         self.tx.reset();
         self.irq.reset();
+        self.mac.forget();
+        self.pauses.clear();
         self.interrupts.clear();
         self.now = 0;
         self.reset_left = RESET_CYCLES;

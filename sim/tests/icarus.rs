@@ -81,6 +81,7 @@ const INPUTS: &[Port<Inputs>] = &[
 const OUTPUTS: &[Port<Outputs>] = &[
     ("s_axis_rx_tready", 1, |o| o.rx_ready.into(), |_| true),
     ("pause_ack", 8, |o| o.pause_ack.into(), |_| true),
+    ("pause_send", 8, |o| o.pause_send.into(), |_| true),
     ("m_axis_tx_tvalid", 1, |o| o.tx.valid.into(), |_| true),
     ("m_axis_tx_tkeep", 8, |o| o.tx.keep, |o| o.tx.valid),
     ("m_axis_tx_tlast", 1, |o| o.tx.last.into(), |o| o.tx.valid),

@@ -5,8 +5,10 @@ use std::process::Command;
 use fastrand::Rng;
 use ferroce_proto::wire::{
     AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Ext, Extensions,
-    Headers, Ip, Ipv4Repr, Ipv6Repr, Mac, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
+    Headers, Ip, Ipv4Repr, Ipv6Repr, Mac as Address, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
 };
+use ferroce_sim::ethernet::Line;
+use ferroce_sim::ethernet::mac::Mac;
 use ferroce_sim::pcapng::Writer;
 use ferroce_sim::world::Direction;
 
@@ -21,7 +23,7 @@ fn flag(set: bool) -> String {
     u8::from(set).to_string()
 }
 
-fn mac(mac: Mac) -> String {
+fn mac(mac: Address) -> String {
     mac.0.map(|byte| format!("{byte:02x}")).join(":")
 }
 
@@ -210,8 +212,8 @@ fn headers(rng: &mut Rng, opcode: Opcode, vlan: bool, ipv6: bool) -> Headers {
     let has = |ext| opcode.has(ext);
     Headers {
         eth: EthRepr {
-            dst: Mac([0x52, 0x54, 0, rng.u8(..), rng.u8(..), rng.u8(..)]),
-            src: Mac([0x52, 0x54, 1, rng.u8(..), rng.u8(..), rng.u8(..)]),
+            dst: Address([0x52, 0x54, 0, rng.u8(..), rng.u8(..), rng.u8(..)]),
+            src: Address([0x52, 0x54, 1, rng.u8(..), rng.u8(..), rng.u8(..)]),
             vlan: vlan.then(|| rng.u16(..)),
         },
         ip: if ipv6 {
@@ -269,6 +271,67 @@ fn headers(rng: &mut Rng, opcode: Opcode, vlan: bool, ipv6: bool) -> Headers {
             ieth: has(Ext::Ieth).then(|| rng.u32(..)),
         },
     }
+}
+
+/// What tshark says of the fields of frames, a line each; `None` if it is not there.
+fn fields(frames: &[Vec<u8>], names: &[&str]) -> Option<Vec<String>> {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        println!("skipped: tshark is not installed (Debian: apt install tshark)");
+        return None;
+    }
+    let mut file = Writer::new(Vec::new()).unwrap();
+    let port = file.interface("port").unwrap();
+    for frame in frames {
+        file.packet(port, 0, Direction::Transmit, frame, "")
+            .unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("frames.pcapng");
+    std::fs::write(&path, file.into_inner().unwrap()).unwrap();
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(&path);
+    tshark.args(["-T", "fields", "-E", "separator=;"]);
+    for name in names {
+        tshark.args(["-e", name]);
+    }
+    let output = tshark.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(str::to_string).collect())
+}
+
+/// The frames that the MAC in front of a card makes of its level, as IEEE 802.1Qbb has them.
+#[test]
+fn tshark_reads_a_pause_by_priority() {
+    let mut mac = Mac::new(Line::ethernet(100, 1));
+    let mut frames = vec![];
+    for level in [0x48, 0x40, 0] {
+        for _ in 0..16 {
+            frames.extend(mac.send(level, 4000).expect("it stays"));
+        }
+    }
+    let names = [
+        "_ws.malformed",
+        "eth.dst",
+        "eth.type",
+        "macc.opcode",
+        "macc.cbfc.enbv",
+        "macc.cbfc.pause_time.c3",
+        "macc.cbfc.pause_time.c6",
+        "frame.len",
+    ];
+    let Some(found) = fields(&frames, &names) else {
+        return;
+    };
+    let expected = [
+        ["0x0048", "65535", "65535"],
+        ["0x0008", "0", "0"],
+        ["0x0040", "0", "0"],
+    ];
+    let expected =
+        expected.map(|rest| format!(";01:80:c2:00:00:01;0x8808;0x0101;{};60", rest.join(";")));
+    assert_eq!(found, expected);
 }
 
 #[test]

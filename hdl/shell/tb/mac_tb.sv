@@ -15,6 +15,9 @@ module cmac_usplus_0 (
     input  wire ctl_tx_send_idle, ctl_tx_send_rfi, ctl_tx_send_lfi, ctl_tx_rsfec_enable, ctl_rx_rsfec_enable,
     input  wire ctl_rx_rsfec_enable_correction, ctl_rx_rsfec_enable_indication, ctl_rsfec_ieee_error_indication_mode,
     input  wire [8:0] ctl_rx_pause_enable, ctl_rx_pause_ack, output bit [8:0] stat_rx_pause_req,
+    input  wire [8:0] ctl_tx_pause_enable, ctl_tx_pause_req, input wire ctl_tx_resend_pause,
+    input  wire [15:0] ctl_tx_pause_quanta0, ctl_tx_pause_quanta1, ctl_tx_pause_quanta2, ctl_tx_pause_quanta3, ctl_tx_pause_quanta4, ctl_tx_pause_quanta5, ctl_tx_pause_quanta6, ctl_tx_pause_quanta7, ctl_tx_pause_quanta8,
+    input  wire [15:0] ctl_tx_pause_refresh_timer0, ctl_tx_pause_refresh_timer1, ctl_tx_pause_refresh_timer2, ctl_tx_pause_refresh_timer3, ctl_tx_pause_refresh_timer4, ctl_tx_pause_refresh_timer5, ctl_tx_pause_refresh_timer6, ctl_tx_pause_refresh_timer7, ctl_tx_pause_refresh_timer8,
     input  wire ctl_rx_enable_gcp, ctl_rx_check_mcast_gcp, ctl_rx_check_ucast_gcp, ctl_rx_check_sa_gcp, ctl_rx_check_etype_gcp, ctl_rx_check_opcode_gcp,
     input  wire ctl_rx_enable_pcp, ctl_rx_check_mcast_pcp, ctl_rx_check_ucast_pcp, ctl_rx_check_sa_pcp, ctl_rx_check_etype_pcp, ctl_rx_check_opcode_pcp,
     input  wire ctl_rx_enable_gpp, ctl_rx_check_mcast_gpp, ctl_rx_check_ucast_gpp, ctl_rx_check_sa_gpp, ctl_rx_check_etype_gpp, ctl_rx_check_opcode_gpp,
@@ -43,7 +46,7 @@ module mac_tb;
     logic m_axis_tlast, m_axis_tuser, m_axis_tvalid, m_axis_tready;
     wire [3:0]  link_status, tx_p, tx_n;
     wire [7:0]  pause_req;
-    logic [7:0] pause_ack = 0;
+    logic [7:0] pause_ack = 0, pause_send = 0;
     wire [31:0] rx_overflow, rx_bad, tx_dropped;
     ferroce_mac_cmac dut (.*, .refclk_p(1'b0), .refclk_n(1'b1), .rx_p(4'd0), .rx_n(4'd0));
 
@@ -221,11 +224,14 @@ module mac_tb;
         // Pauses cross, each priority by itself; that of the whole port does not.
         dut.cmac.stat_rx_pause_req = 9'h1a5;
         pause_ack = 8'h5a;
+        pause_send = 8'h96;
         #40000;
         if (pause_req !== 8'ha5 || dut.cmac.ctl_rx_pause_ack !== 9'h05a) fail("pauses");
         if (dut.cmac.ctl_rx_pause_enable !== 9'h0ff || !dut.cmac.ctl_rx_enable_ppp) fail("pauses are not taken");
+        if (dut.cmac.ctl_tx_pause_req !== 9'h096 || dut.cmac.ctl_tx_pause_enable !== 9'h0ff) fail("pauses are not sent");
         dut.cmac.stat_rx_pause_req = 0;
         pause_ack = 0;
+        pause_send = 0;
 
         // The line's rate, then all it can do, then a core that stands still at times.
         for (int i = 0; i < 6; i++) begin

@@ -43,7 +43,11 @@ mod word {
         PRIO_CLASS,
         CLASS_WEIGHT,
         PFC_CONFIG,
-        PFC_WATCHDOG
+        PFC_WATCHDOG,
+        PFC_XOFF,
+        PFC_XON,
+        PFC_LOSSY,
+        PFC_STORM
     );
 }
 pub(super) use word::*;
@@ -81,7 +85,7 @@ const _: () = {
         i += 1;
     }
     assert!(
-        TRUST == LINE_RATE + RP_RANGES.len() && regs::REGISTERS.len() == PFC_WATCHDOG + 1,
+        TRUST == LINE_RATE + RP_RANGES.len() && regs::REGISTERS.len() == PFC_STORM + 1,
         "all are in `word`"
     );
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);

@@ -4,7 +4,10 @@
 //! 0.
 use ferroce_proto::abi::classes::{self, Trust};
 
-use super::bar::{CLASS_WEIGHT, DSCP_PRIO_0, PFC_CONFIG, PFC_WATCHDOG, PRIO_CLASS, TRUST};
+use super::bar::{
+    CLASS_WEIGHT, DSCP_PRIO_0, PFC_CONFIG, PFC_LOSSY, PFC_STORM, PFC_WATCHDOG, PFC_XOFF, PFC_XON,
+    PRIO_CLASS, TRUST,
+};
 use super::register_access::RegisterAccess;
 use crate::egress::types::ClassSetup;
 use crate::prelude::*;
@@ -21,6 +24,10 @@ const TRUST_RESET: u64 = classes::TRUST_RESET as u64;
 const PRIO_CLASS_RESET: u64 = classes::PRIO_CLASS_RESET as u64;
 const CLASS_WEIGHT_RESET: u64 = classes::CLASS_WEIGHT_RESET as u64;
 const PFC_WATCHDOG_RESET: u64 = classes::PFC_WATCHDOG_RESET as u64;
+const PFC_XOFF_RESET: u64 = classes::PFC_XOFF_RESET as u64;
+const PFC_XON_RESET: u64 = classes::PFC_XON_RESET as u64;
+const PFC_LOSSY_RESET: u64 = classes::PFC_LOSSY_RESET as u64;
+const PFC_STORM_RESET: u64 = classes::PFC_STORM_RESET as u64;
 /// Place of the default priority.
 const DEFAULT_PRIO: u64 = Trust::FIELDS[2].lsb as u64;
 const TRUST_PCP: u64 = classes::TRUST_PCP as u64;
@@ -50,9 +57,17 @@ pub struct ClassCsr {
     prio_class: Reg<Bits<32>>,
     #[init(Reg::new(CLASS_WEIGHT_RESET.into()))]
     weight: Reg<Bits<32>>,
-    obeys: Reg<Bits<8>>,
+    pfc: Reg<Bits<16>>,
     #[init(Reg::new(PFC_WATCHDOG_RESET.into()))]
     watchdog: Reg<Bits<14>>,
+    #[init(Reg::new(PFC_XOFF_RESET.into()))]
+    xoff: Reg<Bits<32>>,
+    #[init(Reg::new(PFC_XON_RESET.into()))]
+    xon: Reg<Bits<32>>,
+    #[init(Reg::new(PFC_LOSSY_RESET.into()))]
+    lossy: Reg<Bits<32>>,
+    #[init(Reg::new(PFC_STORM_RESET.into()))]
+    storm: Reg<Bits<13>>,
 }
 
 impl Logic for ClassCsr {
@@ -72,10 +87,22 @@ impl Logic for ClassCsr {
                     weight = access.data & CLASS_WEIGHT_HELD;
                 }
                 PFC_CONFIG => {
-                    obeys = access.data.low::<8>();
+                    pfc = access.data.low::<16>();
                 }
                 PFC_WATCHDOG => {
                     watchdog = access.data.low::<14>();
+                }
+                PFC_XOFF => {
+                    xoff = access.data;
+                }
+                PFC_XON => {
+                    xon = access.data;
+                }
+                PFC_LOSSY => {
+                    lossy = access.data;
+                }
+                PFC_STORM => {
+                    storm = access.data.low::<13>();
                 }
                 _ => {}
             }
@@ -92,10 +119,22 @@ impl Logic for ClassCsr {
                 value = weight;
             }
             PFC_CONFIG => {
-                value = obeys.resize::<32>();
+                value = pfc.resize::<32>();
             }
             PFC_WATCHDOG => {
                 value = watchdog.resize::<32>();
+            }
+            PFC_XOFF => {
+                value = xoff;
+            }
+            PFC_XON => {
+                value = xon;
+            }
+            PFC_LOSSY => {
+                value = lossy;
+            }
+            PFC_STORM => {
+                value = storm.resize::<32>();
             }
             _ => {}
         }
@@ -116,15 +155,24 @@ impl Logic for ClassCsr {
             trust = bits::<11>(TRUST_RESET);
             prio_class = bits::<32>(PRIO_CLASS_RESET);
             weight = bits::<32>(CLASS_WEIGHT_RESET);
-            obeys = bits::<8>(0);
+            pfc = bits::<16>(0);
             watchdog = bits::<14>(PFC_WATCHDOG_RESET);
+            xoff = bits::<32>(PFC_XOFF_RESET);
+            xon = bits::<32>(PFC_XON_RESET);
+            lossy = bits::<32>(PFC_LOSSY_RESET);
+            storm = bits::<13>(PFC_STORM_RESET);
         }
         setup.by_pcp = trust.low::<2>() == TRUST_PCP;
         setup.default_prio = trust.slice::<3>(DEFAULT_PRIO);
         setup.dscp_prio = all;
         setup.prio_class = prio_class;
         setup.weight = weight;
-        setup.obeys = obeys;
+        setup.obeys = pfc.low::<8>();
         setup.watchdog = watchdog;
+        setup.sends = pfc.slice::<8>(8);
+        setup.xoff = xoff;
+        setup.xon = xon;
+        setup.lossy = lossy;
+        setup.storm = storm;
     }
 }

@@ -1,5 +1,6 @@
 //! Counters: which pulse of the engine each of them counts.
 use super::stats::{StatPulses, Stats, sum};
+use crate::egress::types::PauseCounts;
 use crate::eth::packet_buffer::RxStats;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifyCounts;
@@ -55,6 +56,8 @@ pub struct Counters {
     pub cmd_failed: Signal<In, Bit>,
     /// Priorities of which a pause begins.
     pub paused: Signal<In, Bits<8>>,
+    /// Pauses that are asked for.
+    pub pauses: Signal<In, PauseCounts>,
     /// Counter to read.
     pub index: Signal<In, Bits<7>>,
     /// It is asked for in this cycle.
@@ -141,6 +144,16 @@ impl Logic for Counters {
             rx_prio5_pause: paused.bit(5),
             rx_prio6_pause: paused.bit(6),
             rx_prio7_pause: paused.bit(7),
+            tx_prio0_pause: pauses.begun.bit(0),
+            tx_prio1_pause: pauses.begun.bit(1),
+            tx_prio2_pause: pauses.begun.bit(2),
+            tx_prio3_pause: pauses.begun.bit(3),
+            tx_prio4_pause: pauses.begun.bit(4),
+            tx_prio5_pause: pauses.begun.bit(5),
+            tx_prio6_pause: pauses.begun.bit(6),
+            tx_prio7_pause: pauses.begun.bit(7),
+            tx_pause_storm_warning_events: pauses.warning,
+            tx_pause_storm_error_events: pauses.error,
         };
         stats.index = index;
         stats.read = read;

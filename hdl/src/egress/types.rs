@@ -50,5 +50,25 @@ payload! {
         obeys: Bits<8>,
         /// Milliseconds for which a pause is obeyed; 0: for ever.
         watchdog: Bits<14>,
+        /// Priorities of which pauses are sent.
+        sends: Bits<8>,
+        /// What of the receive buffer a class holds when it asks for a pause: [15:0] units of 64 bytes, [31:16] packets.
+        xoff: Bits<32>,
+        /// Below both of these it asks no more.
+        xon: Bits<32>,
+        /// At one of these, held by all classes that ask for none, frames of these are dropped.
+        lossy: Bits<32>,
+        /// Milliseconds for which a class asks while nothing of it leaves; 0: for ever.
+        storm: Bits<13>,
+    }
+
+    /// Counter pulses of the pauses that are asked for.
+    PauseCounts {
+        /// Priorities of which one begins.
+        begun: Bits<8>,
+        /// A class has asked for 85 % of the time that it may.
+        warning: Bit,
+        /// One has asked for too long, and asks no more.
+        error: Bit,
     }
 }

@@ -80,6 +80,8 @@ pub struct Core<
     pub pause_req: Signal<In, Bits<8>>,
     /// Of which nothing is sent any more.
     pub pause_ack: Signal<Out, Bits<8>>,
+    /// Priorities that the peer is to pause.
+    pub pause_send: Signal<Out, Bits<8>>,
     /// Arm doorbells of completion queues.
     pub cq_doorbell: StreamIn<CqArm>,
     /// Counter to read.
@@ -173,6 +175,7 @@ impl<
 
         // between the sides
         copy!(receive <= self; enable, notify, classes);
+        pause_send = receive.pause_send;
         copy!(transmit <= self; notify, congestion, classes);
         transmit.cnp_received = receive.cnp_received;
         forward!(sq_doorbell <= transmit.doorbell);
@@ -281,6 +284,7 @@ impl<
         copy!(counters <= transmit; retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps, cnp_lost);
         copy!(counters <= exceptions; stored, dropped, refused, sent, sent_bytes);
         counters.paused = egress.paused;
+        counters.pauses = receive.pauses;
         copy!(counters <= control; cq_overflow, cmd_done, cmd_failed);
         counters.index = stat_index;
         counters.read = stat_read;

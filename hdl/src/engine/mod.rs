@@ -81,6 +81,8 @@ pub struct Engine<
     pub pause_req: Signal<In, Bits<8>>,
     /// Of which nothing is sent any more: the time of the pause counts.
     pub pause_ack: Signal<Out, Bits<8>>,
+    /// Priorities that the peer is to pause: the MAC sends the frames.
+    pub pause_send: Signal<Out, Bits<8>>,
     /// Registers and doorbells: BAR0.
     pub s_axil: AxiLiteIn,
     /// Host memory.
@@ -203,6 +205,7 @@ impl<
         core.classes = csr.classes;
         core.pause_req = pause_req;
         pause_ack = core.pause_ack;
+        pause_send = core.pause_send;
         csr.line_rate = line_rate;
         forward!(core.cq_doorbell <= csr.cq_doorbell);
         core.stat_index = csr.stat_index;

@@ -11,7 +11,7 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
-use crate::egress::types::ClassSetup;
+use crate::egress::types::{ClassSetup, PauseCounts};
 use crate::eth::exception_types::RawBeat;
 use crate::eth::packet_buffer::RxStats;
 use crate::eth::rx_front::RxFront;
@@ -44,6 +44,10 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub enable: Signal<In, Bit>,
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
+    /// Priorities that the peer is to pause.
+    pub pause_send: Signal<Out, Bits<8>>,
+    /// Counter pulses of these.
+    pub pauses: Signal<Out, PauseCounts>,
     /// What commands write into tables.
     pub tables: Signal<In, TableWrites>,
     /// Doorbells of receive queues, shared ones too: taken whatever host memory does.
@@ -194,6 +198,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         copy!(front <= tables; mac, promiscuous, gid);
         front.gid_write = tables.gid_we;
         front.classes = classes;
+        copy!(self <= front; pause_send, pauses);
         stats = front.stats;
         rx_bytes = front.rx_bytes;
         raw = front.raw;

@@ -1,4 +1,4 @@
-//! Ethernet side of the engine: received frames are parsed, checked and buffered; the lanes of frames to send meet; what is not
+//! Ethernet side of the engine: received frames are parsed, checked and buffered, and pauses asked for; the lanes of frames to send meet; what is not
 //! RoCEv2 goes to the host and comes from it.
 pub mod axis_mux;
 pub mod exception_buffer;
@@ -12,6 +12,7 @@ pub mod gid_table;
 pub mod ipv4_checksum;
 pub mod loopback;
 pub mod packet_buffer;
+pub mod pause_out;
 pub mod return_path;
 pub mod rx_extent;
 pub mod rx_fields;

@@ -14,6 +14,9 @@
 //! of its payload; the last of them is marked like the last of the payload. The original value of an atomic is the one
 //! beat of its packet.
 //!
+//! `moves` tells what is kept and what leaves, by class, for [`PauseOut`](super::pause_out::PauseOut), which says in `refuse` of
+//! which classes no frame is kept.
+//!
 //! ```text
 //!  beat ─► RAM ─────────────────────┐
 //!  extra ─► queue ──────────────────┼─► register ─► beats
@@ -31,6 +34,7 @@ use crate::bus::dma::PayloadOut;
 use crate::bus::types::RxMeta;
 use crate::cell::fifo::Fifo;
 use crate::cell::ram::{Ram, Style};
+use crate::egress::CLASSES;
 use crate::prelude::*;
 
 /// A beat on its way into the buffer, and in the last beat of a frame what is known of it. All 0 without a beat.
@@ -65,6 +69,28 @@ struct Shape {
     grh: Bit,
     /// From the RAM, behind those.
     payload: Bit,
+    packet_class: Bits<2>,
+}
+
+/// What a cycle changes of what the buffer holds.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct BufferMoves {
+    /// A packet is kept.
+    pub kept: Bit,
+    /// Its class.
+    pub kept_class: Bits<2>,
+    /// The beats of payload that it takes.
+    pub kept_beats: Bits<10>,
+    /// A beat of payload leaves.
+    pub beat: Bit,
+    /// It, or a beat of `extra`, is the last one of its packet.
+    pub last: Bit,
+    /// Class of the packet whose beat that is.
+    pub beat_class: Bits<2>,
+    /// An `RxMeta` leaves that no beat follows.
+    pub bare: Bit,
+    /// Its class.
+    pub bare_class: Bits<2>,
 }
 
 /// Events for the statistics block: each 1 for one cycle a frame, named as in `abi::regs::STATS`.
@@ -82,7 +108,7 @@ pub struct RxStats {
     pub rx_malformed: Bit,
     /// It is no RoCEv2 packet.
     pub rx_not_roce: Bit,
-    /// There was no room for it.
+    /// There was no room for it, or none for its class.
     pub rx_overflow: Bit,
     /// It is for another MAC or IP address.
     pub rx_wrong_address: Bit,
@@ -104,6 +130,10 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     pub packet: Signal<In, RxMeta>,
     /// In the last beat of a packet that has it: its GRH, or the original value of an atomic.
     pub extra: Signal<In, Bits<GRH_BITS>>,
+    /// Classes of which no frame is kept.
+    pub refuse: Signal<In, Bits<CLASSES>>,
+    /// What enters and leaves.
+    pub moves: Signal<Out, BufferMoves>,
     /// Good packets.
     pub meta: StreamOut<RxMeta>,
     /// Their payload.
@@ -178,9 +208,16 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         end_ram.waddr = write.resize::<A>();
         end_ram.wdata = beat.payload_end;
         // Keep or forget.
-        let room = fifo.s.ready & extras.s.ready & shapes.s.ready;
+        let mut refused = false;
+        for c in 0..CLASSES {
+            if refuse.bit(c) & (packet.packet_class == c) {
+                refused = true;
+            }
+        }
+        let room = fifo.s.ready & extras.s.ready & shapes.s.ready & !refused;
         let keep = beat.accept & icrc_good & !overflow & room;
         let original = beat.extra & !packet.grh;
+        let has_payload = packet.beats.any() & !original;
         fifo.s.valid = keep;
         fifo.s.payload = packet;
         extras.s.valid = keep & beat.extra;
@@ -188,7 +225,8 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         shapes.s.valid = keep & (beat.extra | packet.beats.any());
         shapes.s.payload.extra = beat.extra;
         shapes.s.payload.grh = packet.grh;
-        shapes.s.payload.payload = packet.beats.any() & !original;
+        shapes.s.payload.payload = has_payload;
+        shapes.s.payload.packet_class = packet.packet_class;
         write = written;
         lost = overflow;
         if beat.last {
@@ -241,8 +279,9 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
             word = chunk.resize::<W>();
         }
         extras.m.ready = take & at_extra & extra_end;
-        shapes.m.ready =
+        let ends =
             (take & at_extra & extra_end & !shapes.m.payload.payload) | (pull & end_ram.rdata);
+        shapes.m.ready = ends;
         if take {
             out_valid = at_extra | leave;
             out = ram.rdata;
@@ -262,6 +301,18 @@ impl<const W: usize, const A: usize, const M: usize> Logic for PacketBuffer<W, A
         beats.data = out;
         beats.last = out_last;
         beats.valid = out_valid;
+        // What was kept, and what left.
+        moves.kept = keep;
+        moves.kept_class = packet.packet_class;
+        moves.kept_beats = bits::<10>(0);
+        if has_payload {
+            moves.kept_beats = packet.beats;
+        }
+        moves.beat = pull;
+        moves.last = ends;
+        moves.beat_class = shapes.m.payload.packet_class;
+        moves.bare = fifo.m.valid & meta.ready & !fifo.m.payload.beats.any() & !fifo.m.payload.grh;
+        moves.bare_class = fifo.m.payload.packet_class;
         // Count.
         stats_q.rx_frames = beat.last;
         stats_q.rx_roce_packets = keep;

@@ -1,4 +1,5 @@
-//! Receive front: frames in, good RoCEv2 packets out. Wires the parser, the ICRC check and the packet buffer.
+//! Receive front: frames in, good RoCEv2 packets out. Wires the parser, the ICRC check, the packet buffer and the pauses that it
+//! asks for.
 //!
 //! The input is never held up; what is not a good packet for this port is dropped as a whole and counted once, by the
 //! first reason in the order of [`RxParse`], then ICRC, then overflow. Nothing leaves before the ICRC is known good.
@@ -8,11 +9,12 @@
 use super::exception_types::RawBeat;
 use super::gid_table::GidWrite;
 use super::packet_buffer::{PacketBuffer, RxStats};
+use super::pause_out::PauseOut;
 use super::rx_parse::RxParse;
 use crate::bus::dma::PayloadOut;
 use crate::bus::types::RxMeta;
 use crate::cell::delay::Delay;
-use crate::egress::types::ClassSetup;
+use crate::egress::types::{ClassSetup, PauseCounts};
 use crate::ib::icrc_check::IcrcCheck;
 use crate::prelude::*;
 
@@ -36,6 +38,10 @@ pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usiz
     pub gid: Signal<In, GidWrite>,
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
+    /// Priorities that the peer is to pause.
+    pub pause_send: Signal<Out, Bits<8>>,
+    /// Counter pulses of these.
+    pub pauses: Signal<Out, PauseCounts>,
     /// Good packets, in order.
     pub meta: StreamOut<RxMeta>,
     /// Their payload beats, `RxMeta::beats` each.
@@ -51,6 +57,7 @@ pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usiz
     parse: RxParse<W, K>,
     icrc: IcrcCheck<W, K>,
     buffer: PacketBuffer<W, A, M>,
+    asks: PauseOut<K>,
     raw_valid: Delay<Bit, RAW_BEAT>,
     raw_bytes: Delay<Bits<7>, RAW_BYTES>,
     raw_line: Delay<Bits<W>, RAW_BEAT>,
@@ -105,6 +112,11 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic for R
         buffer.icrc_good = icrc.good;
         buffer.packet = parse.packet;
         buffer.extra = parse.extra;
+        buffer.refuse = asks.refuse;
+        asks.setup = classes;
+        asks.moves = buffer.moves;
+        pause_send = asks.pause_send;
+        pauses = asks.counts;
         forward!(meta <= buffer.meta);
         forward!(beats <= buffer.beats);
         stats = buffer.stats;

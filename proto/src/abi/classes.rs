@@ -43,6 +43,23 @@ pub const PFC_WATCHDOG_MASK: u32 = 0x3fff;
 /// PFC_WATCHDOG after reset, ms.
 pub const PFC_WATCHDOG_RESET: u32 = 100;
 
+/// Value of PFC_XOFF, PFC_XON and PFC_LOSSY: a share of the receive buffer, in units of 64 bytes of payload and in packets.
+#[must_use]
+pub const fn share(units: u16, packets: u16) -> u32 {
+    (packets as u32) << 16 | units as u32
+}
+
+/// PFC_XOFF after reset: one class over 100 m at 100 Gb/s, with its headroom and PFC_LOSSY beside it, of 64 KiB and 512 packets.
+pub const PFC_XOFF_RESET: u32 = share(232, 104);
+/// PFC_XON after reset: two of the largest frames below.
+pub const PFC_XON_RESET: u32 = share(100, 52);
+/// PFC_LOSSY after reset.
+pub const PFC_LOSSY_RESET: u32 = share(128, 64);
+/// What of PFC_STORM is held.
+pub const PFC_STORM_MASK: u32 = 0x1fff;
+/// PFC_STORM after reset, ms.
+pub const PFC_STORM_RESET: u32 = 100;
+
 /// Register `i` of DSCP_PRIO_0 to 7 after reset: DSCP d has priority d / 8.
 #[must_use]
 pub const fn dscp_prio_reset(i: usize) -> u32 {

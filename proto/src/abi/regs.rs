@@ -2,7 +2,8 @@
 //! the documentation come from [`REGISTERS`].
 
 use super::classes::{
-    CLASS_WEIGHT_RESET, PFC_WATCHDOG_RESET, PRIO_CLASS_RESET, TRUST_RESET, dscp_prio_reset,
+    CLASS_WEIGHT_RESET, PFC_LOSSY_RESET, PFC_STORM_RESET, PFC_WATCHDOG_RESET, PFC_XOFF_RESET,
+    PFC_XON_RESET, PRIO_CLASS_RESET, TRUST_RESET, dscp_prio_reset,
 };
 use super::layout::{codes, layout};
 
@@ -155,10 +156,18 @@ registers! {
     PRIO_CLASS = 0x0c8, ReadWrite, PRIO_CLASS_RESET;
     /// Traffic classes: weight of each class, eight bits each: 0 strict, else 1 to 100, of 100 in all.
     CLASS_WEIGHT = 0x0cc, ReadWrite, CLASS_WEIGHT_RESET;
-    /// Pause by priority (PFC): [7:0] priorities whose pause is obeyed.
+    /// Pause by priority (PFC): [7:0] priorities whose pause is obeyed, [15:8] priorities of which pauses are sent.
     PFC_CONFIG = 0x0d0, ReadWrite, 0;
     /// Pause by priority (PFC): [13:0] milliseconds without a break for which a pause is obeyed; 0: for ever.
     PFC_WATCHDOG = 0x0d4, ReadWrite, PFC_WATCHDOG_RESET;
+    /// Pause by priority (PFC): what of the receive buffer a class holds when it asks for a pause: [15:0] units of 64 bytes of payload or [31:16] packets.
+    PFC_XOFF = 0x0d8, ReadWrite, PFC_XOFF_RESET;
+    /// Pause by priority (PFC): it asks no more when it holds less than both: [15:0] units of 64 bytes of payload, [31:16] packets.
+    PFC_XON = 0x0dc, ReadWrite, PFC_XON_RESET;
+    /// Pause by priority (PFC): while pauses are sent, frames of classes without are dropped when these together hold [15:0] units of 64 bytes of payload or [31:16] packets.
+    PFC_LOSSY = 0x0e0, ReadWrite, PFC_LOSSY_RESET;
+    /// Pause by priority (PFC): [12:0] milliseconds for which a class asks while nothing of it leaves the receive buffer; 0: for ever.
+    PFC_STORM = 0x0e4, ReadWrite, PFC_STORM_RESET;
 }
 
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].
@@ -407,6 +416,26 @@ macro_rules! counters {
             rx_prio6_pause RX_PRIO6_PAUSE 1,
             /// Pauses of priority 7 that began, of those that are obeyed. A pause that is asked for again before it ends is one.
             rx_prio7_pause RX_PRIO7_PAUSE 1,
+            /// Pauses of priority 0 that were asked of the peer. One is counted when it begins, however often the MAC repeats it.
+            tx_prio0_pause TX_PRIO0_PAUSE 1,
+            /// Pauses of priority 1 that were asked of the peer. One is counted when it begins, however often the MAC repeats it.
+            tx_prio1_pause TX_PRIO1_PAUSE 1,
+            /// Pauses of priority 2 that were asked of the peer. One is counted when it begins, however often the MAC repeats it.
+            tx_prio2_pause TX_PRIO2_PAUSE 1,
+            /// Pauses of priority 3 that were asked of the peer. One is counted when it begins, however often the MAC repeats it.
+            tx_prio3_pause TX_PRIO3_PAUSE 1,
+            /// Pauses of priority 4 that were asked of the peer. One is counted when it begins, however often the MAC repeats it.
+            tx_prio4_pause TX_PRIO4_PAUSE 1,
+            /// Pauses of priority 5 that were asked of the peer. One is counted when it begins, however often the MAC repeats it.
+            tx_prio5_pause TX_PRIO5_PAUSE 1,
+            /// Pauses of priority 6 that were asked of the peer. One is counted when it begins, however often the MAC repeats it.
+            tx_prio6_pause TX_PRIO6_PAUSE 1,
+            /// Pauses of priority 7 that were asked of the peer. One is counted when it begins, however often the MAC repeats it.
+            tx_prio7_pause TX_PRIO7_PAUSE 1,
+            /// Times that a class had asked for a pause for 85 % of PFC_STORM while nothing of it left the receive buffer.
+            tx_pause_storm_warning_events TX_PAUSE_STORM_WARNING_EVENTS 1,
+            /// Times that a class had done so for longer than PFC_STORM: it asks no more until it holds less than PFC_XON.
+            tx_pause_storm_error_events TX_PAUSE_STORM_ERROR_EVENTS 1,
         }
     };
 }

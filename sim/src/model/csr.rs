@@ -116,7 +116,7 @@ impl Model {
             regs::EXC_BASE_LO..=regs::EXC_STATUS => self.exceptions.read(offset).unwrap_or(0),
             regs::MIN_TIME_BETWEEN_CNPS | regs::CNP_CONFIG => self.notify.read(offset).unwrap_or(0),
             regs::RP_CONFIG..=regs::INITIAL_ALPHA_VALUE => self.reaction.read(offset).unwrap_or(0),
-            regs::TRUST..=regs::PFC_WATCHDOG if self.env.has(feature::CLASSES) => {
+            regs::TRUST..=regs::PFC_STORM if self.env.has(feature::CLASSES) => {
                 self.egress.read(offset).unwrap_or(0)
             }
             STATS_BASE.. => self.env.stats.read32((offset - STATS_BASE) as usize / 4),

@@ -5,6 +5,8 @@
 //!
 //! A request has left when its frame does: until then no timer counts, no acknowledgement is due, no datagram is complete. A pause
 //! that lasts longer than PFC_WATCHDOG says is obeyed no more until it has ended; its time runs on.
+//!
+//! The pauses of the card itself are those of `asks`.
 
 use std::collections::VecDeque;
 
@@ -15,6 +17,7 @@ use ferroce_proto::abi::classes::{
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::Psn;
 
+use super::asks::Asks;
 use super::classes::Tables;
 use super::stats::{RX_PRIO0_PAUSE, Stats};
 use crate::ethernet::Line;
@@ -71,6 +74,7 @@ pub(super) struct Egress {
     paused_for: [u64; PRIORITIES],
     /// Priorities that were paused for too long, until the request ends.
     expired: u8,
+    asks: Asks,
     mac: Mac,
     /// Of these, those that are asked for.
     asked: u8,
@@ -91,6 +95,7 @@ impl Default for Egress {
             watchdog: PFC_WATCHDOG_RESET,
             paused_for: [0; PRIORITIES],
             expired: 0,
+            asks: Asks::default(),
             mac: Mac::new(Line::ethernet(100, 1)),
             asked: 0,
             data: Default::default(),
@@ -114,10 +119,13 @@ impl Egress {
     pub(super) fn write(&mut self, offset: u32, value: u32) -> bool {
         match offset {
             regs::CLASS_WEIGHT => self.weights = value & CLASS_WEIGHT_MASK,
-            regs::PFC_CONFIG => self.obeys = value as u8,
+            regs::PFC_CONFIG => {
+                self.obeys = value as u8;
+                self.asks.sends = (value >> 8) as u8;
+            }
             regs::PFC_WATCHDOG => self.watchdog = value & PFC_WATCHDOG_MASK,
             regs::TRUST..=regs::PRIO_CLASS => self.tables.write(offset, value),
-            _ => return false,
+            _ => return self.asks.write(offset, value),
         }
         true
     }
@@ -126,10 +134,10 @@ impl Egress {
     pub(super) fn read(&self, offset: u32) -> Option<u32> {
         match offset {
             regs::CLASS_WEIGHT => Some(self.weights),
-            regs::PFC_CONFIG => Some(self.obeys.into()),
+            regs::PFC_CONFIG => Some(u32::from_le_bytes([self.obeys, self.asks.sends, 0, 0])),
             regs::PFC_WATCHDOG => Some(self.watchdog),
             regs::TRUST..=regs::PRIO_CLASS => Some(self.tables.read(offset)),
-            _ => None,
+            _ => self.asks.read(offset),
         }
     }
 
@@ -138,10 +146,25 @@ impl Egress {
         self.mac.take(frame)
     }
 
-    /// A pause runs, or frames wait.
+    /// A pause runs or is asked for, or frames wait.
     pub(super) fn is_busy(&self) -> bool {
         let queues = self.data.iter().chain(&self.control);
-        self.mac.requests() != 0 || queues.into_iter().any(|queue| !queue.is_empty())
+        self.asks.is_busy()
+            || self.mac.requests() != 0
+            || queues.into_iter().any(|queue| !queue.is_empty())
+    }
+
+    /// One cycle of the pauses that the card asks for; the frame that the MAC sends for them.
+    pub(super) fn ask(&mut self, stats: &mut Stats) -> Option<Vec<u8>> {
+        let level = self.asks.step(&self.tables, stats);
+        // a reset may end it too soon
+        let frame = self.mac.send(level, NS_PER_CYCLE * 1000);
+        frame.unwrap_or_default()
+    }
+
+    /// A packet passes the receive buffer.
+    pub(super) fn passes(&mut self, frame: &[u8]) {
+        self.asks.passes(self.class(frame));
     }
 
     /// One cycle, with a frame of a class under way: it is not acknowledged.

@@ -16,6 +16,7 @@
 //! | `completion`, `events` | completion queues; event queues and interrupts |
 //! | `datagram` | UD: receive |
 //! | `egress` | queues by class, pauses of the peer |
+//! | `asks` | pauses that the peer is asked for |
 //! | `srq` | shared receive queues |
 //! | `classes` | class of a packet by DSCP or PCP |
 //! | `congestion` | DCQCN, start times |
@@ -28,6 +29,7 @@
 //! The sources are those of `ferroce_proto::wire`: IB1 and A17.
 
 mod access;
+mod asks;
 pub mod classes;
 mod command;
 mod completion;
@@ -338,6 +340,8 @@ impl Nic for Model {
         self.step_bus();
         let under_way = self.port.class();
         self.egress.step(under_way, &mut self.env.stats);
+        let pause = self.egress.ask(&mut self.env.stats);
+        self.port.sent.extend(pause);
         if self.csr.enabled {
             self.step_command();
             if let Some(frame) = self.arrived.pop_front() {

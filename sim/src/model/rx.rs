@@ -67,6 +67,7 @@ impl Model {
     /// Hands a frame to its queue pair, or gives the counter of the reason to drop it.
     fn deliver(&mut self, frame: &[u8]) -> Result<(), Stat> {
         let packet = self.screen(frame)?;
+        self.egress.passes(frame);
         let grh = packet.grh(frame);
         let Packet { headers, payload } = packet;
         self.env.stats.count(stats::RX_ROCE_PACKETS);

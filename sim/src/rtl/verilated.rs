@@ -52,6 +52,7 @@ ports! { |lanes|
     m_axis_tx_tready: Input 1;
     pause_req: Input 8;
     pause_ack: Output 8;
+    pause_send: Output 8;
     s_axil_awaddr: Input 22;
     s_axil_awvalid: Input 1;
     s_axil_awready: Output 1;
@@ -189,6 +190,7 @@ impl VerilatedPins {
             load(d, h.m_axis_tx_tdata, &mut o.tx.data[..self.lanes]);
         }
         o.pause_ack = d.get(h.pause_ack) as u8;
+        o.pause_send = d.get(h.pause_send) as u8;
         o.lite.awready = d.is_set(h.s_axil_awready);
         o.lite.wready = d.is_set(h.s_axil_wready);
         o.lite.bvalid = d.is_set(h.s_axil_bvalid);

@@ -6,7 +6,7 @@ use ferroce_sim::bits;
 use ferroce_sim::ethernet::mac::Mac;
 use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::fabric::Line;
-use ferroce_sim::verilator::{Dut, Input, Output};
+use ferroce_sim::verilator::{Dut, Input, Output, Signal};
 
 /// Picoseconds of a cycle.
 const CYCLE: u64 = 4000;
@@ -78,7 +78,7 @@ impl Peer {
 
     /// Drives the port; which queues are to be shut.
     pub(crate) fn drive(&self, dut: &mut Dut, weights: &[u64]) -> u64 {
-        let mut words = [0; 11];
+        let mut words = vec![0; Signal::from(self.setup).words()];
         bits::insert(&mut words, 332, 14, self.watchdog);
         dut.set(self.hold, 0);
         for (priority, class) in self.prio_class.into_iter().enumerate() {

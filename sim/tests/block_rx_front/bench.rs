@@ -95,6 +95,9 @@ impl Front {
             taken: Vec::new(),
             came_from: Vec::new(),
         };
+        for field in ["sends", "xoff", "xon", "lossy", "storm"] {
+            front.set(&format!("classes.{field}"), 0);
+        }
         front.reset();
         front.configure();
         front
@@ -111,11 +114,43 @@ impl Front {
         self.bench.dut_mut().set(input, value);
     }
 
+    /// An output of up to 64 bits.
+    pub(crate) fn get(&self, name: &str) -> u64 {
+        let output = self.bench.dut().output(name).expect("a port");
+        self.bench.dut().get(output)
+    }
+
     /// Class of a packet.
     pub(crate) fn class_of(&self, headers: &Headers) -> u8 {
         let pcp = headers.eth.vlan.map(|tag| (tag >> 13) as u8);
         let priority = self.tables.priority(headers.ip.traffic_class(), pcp);
         self.tables.class(priority)
+    }
+
+    /// While nothing is taken: beats and packets that the buffer holds, by class. The first beat stands at the output.
+    pub(crate) fn held(&self) -> [(u64, u64); 4] {
+        let lanes = self.width.lanes();
+        let mut held = [(0, 0); 4];
+        let waiting = self.unpaid.iter().chain(&self.expected);
+        let mut gone = self.monitor.beats.len() + 1;
+        for (i, expected) in waiting.enumerate() {
+            let (beats, packets) = &mut held[usize::from(self.class_of(&expected.packet.headers))];
+            let runs = expected.runs(lanes);
+            let all: usize = runs.iter().map(|run| run.beats).sum();
+            // a GRH and the original value of an atomic take none
+            let is_atomic = expected.packet.headers.ext.atomic_ack.is_some();
+            let counted = if is_atomic {
+                0
+            } else {
+                runs[runs.len() - 1].beats
+            };
+            let left = all - gone.min(all);
+            gone -= gone.min(all);
+            *beats += left.min(counted) as u64;
+            let meta_is_taken = i < self.unpaid.len();
+            *packets += u64::from(if all == 0 { !meta_is_taken } else { left > 0 });
+        }
+        held
     }
 
     /// Resets the front and everything around it; what was on its way is forgotten.

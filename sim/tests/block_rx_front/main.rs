@@ -1,5 +1,6 @@
 //! The receive front in Verilog, against the rules of `proto::wire` in plain Rust.
 
+mod asks;
 mod bench;
 mod captured;
 mod expected;
@@ -7,6 +8,7 @@ mod filter;
 mod frames;
 mod model;
 mod overflow;
+mod pauses;
 mod ports;
 
 use bench::{Front, LOG_PACKETS, Width};

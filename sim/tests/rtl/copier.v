@@ -12,7 +12,7 @@ module copier #(parameter LANES = 64) (
   output reg [8*LANES-1:0] m_axis_tx_tdata, output reg [LANES-1:0] m_axis_tx_tkeep,
   output reg m_axis_tx_tlast, output wire m_axis_tx_tuser, output reg m_axis_tx_tvalid,
   input wire m_axis_tx_tready,
-  input wire [7:0] pause_req, output wire [7:0] pause_ack,
+  input wire [7:0] pause_req, output wire [7:0] pause_ack, output wire [7:0] pause_send,
   input wire [21:0] s_axil_awaddr, input wire s_axil_awvalid, output wire s_axil_awready,
   input wire [31:0] s_axil_wdata, input wire [3:0] s_axil_wstrb, input wire s_axil_wvalid,
   output wire s_axil_wready,
@@ -90,6 +90,7 @@ module copier #(parameter LANES = 64) (
   wire go = free && whole != 0 && !(breaks[0] && midway && m_axis_tx_tvalid);
   wire left = go && store[tail][9*LANES];
   assign pause_ack = pause_req;
+  assign pause_send = 8'h00;
   assign s_axis_rx_tready = !breaks[1];
   assign m_axis_tx_tuser = 1'b0;
   always @(posedge clk) begin

@@ -45,8 +45,12 @@ fn of_classes() -> impl Iterator<Item = (u32, u32)> {
         (regs::TRUST, 0x703),
         (regs::PRIO_CLASS, classes::PRIO_CLASS_MASK),
         (regs::CLASS_WEIGHT, classes::CLASS_WEIGHT_MASK),
-        (regs::PFC_CONFIG, 0xff),
+        (regs::PFC_CONFIG, 0xffff),
         (regs::PFC_WATCHDOG, classes::PFC_WATCHDOG_MASK),
+        (regs::PFC_XOFF, !0),
+        (regs::PFC_XON, !0),
+        (regs::PFC_LOSSY, !0),
+        (regs::PFC_STORM, classes::PFC_STORM_MASK),
     ];
     tables.chain(others)
 }

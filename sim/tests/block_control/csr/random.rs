@@ -35,8 +35,9 @@ impl Reference {
             regs::DSCP_PRIO_0..=regs::DSCP_PRIO_7 => value & classes::DSCP_PRIO_MASK,
             regs::PRIO_CLASS => value & classes::PRIO_CLASS_MASK,
             regs::CLASS_WEIGHT => value & classes::CLASS_WEIGHT_MASK,
-            regs::PFC_CONFIG => value & 0xff,
+            regs::PFC_CONFIG => value & 0xffff,
             regs::PFC_WATCHDOG => value & classes::PFC_WATCHDOG_MASK,
+            regs::PFC_STORM => value & classes::PFC_STORM_MASK,
             regs::EXC_CONFIG => {
                 if value & 0x20 == 0 {
                     self.words.insert(regs::EXC_RX_CI, 0);
