@@ -39,6 +39,7 @@ mod notification;
 mod numbers;
 mod own;
 mod pauses;
+mod pauses_sent;
 mod protection;
 mod psn;
 mod rates;
@@ -119,6 +120,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Rates and congestion control", rates::CASES),
     topic("Traffic classes", classes::CASES),
     topic("Pauses of the peer", pauses::CASES),
+    topic("Pauses to the peer", pauses_sent::CASES),
     topic("Shared receive queues", shared_receive::CASES),
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),
