@@ -2,6 +2,7 @@
 
 use ferroce_hdl::egress::class_turn::ClassTurn;
 use ferroce_hdl::emit::{self, Design};
+use ferroce_hdl::eth::pause_out::PauseOut;
 use ferroce_hdl::memory::dma_read::DmaRead;
 use ferroce_hdl::memory::dma_write::DmaWrite;
 use ferroce_hdl::memory::mr_table::{MrPort, MrTable};
@@ -190,6 +191,35 @@ pub(super) const PROOFS: &[Proof] = &[
                 what: "quanta are saved up",
                 from: "next = quantum;",
                 to: "next = sum;",
+            },
+        ],
+    },
+    Proof {
+        name: "pause_out",
+        block: || emitted(PauseOut::<64>::default),
+        checker: checker!("pause_out"),
+        depth: 2,
+        reach: 40,
+        bugs: &[
+            Bug {
+                what: "a level stays for 15 cycles",
+                from: "localparam STAYS = 4'hf;",
+                to: "localparam STAYS = 4'he;",
+            },
+            Bug {
+                what: "a storm ends no pause",
+                from: "wants[7] = asks_q[3] & !stopped_q[3];",
+                to: "wants[7] = asks_q[3];",
+            },
+            Bug {
+                what: "a storm is never over",
+                from: "stops = stopped_q & asks_q;",
+                to: "stops = stopped_q;",
+            },
+            Bug {
+                what: "classes that send pauses are refused too",
+                from: "refused_d = ~lossless_q;",
+                to: "refused_d = 4'd15;",
             },
         ],
     },
