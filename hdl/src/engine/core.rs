@@ -267,7 +267,7 @@ impl<
         control.judged = receive.payload_judged;
         forward!(control.send <= transmit.cq);
         copy!(self <= control; irq_vector, irq_valid);
-        copy!(sections <= transmit; fetches, wqes, pieces, parts, held, response_pieces, requests, responses, cnps);
+        copy!(sections <= transmit; fetches, wqes, pieces, parts, retired, held, response_pieces, requests, responses, cnps);
         copy!(sections <= receive; requested, tracked, decided, placed, acks, turns, atomics, waiting, losing);
         copy!(sections <= egress; passage, queued);
         copy!(sections <= control; cq_activity);

@@ -23,6 +23,8 @@ pub struct Sections {
     pub decided: Signal<In, Activity>,
     /// Placements being checked and moved.
     pub placed: Signal<In, Activity>,
+    /// Messages being taken off the outstanding table.
+    pub retired: Signal<In, Activity>,
     /// Completions that wait for payload to be read.
     pub held: Signal<In, Activity>,
     /// Completions.
@@ -69,6 +71,7 @@ impl Logic for Sections {
         activity[TRACKED] = tracked;
         activity[DECIDED] = decided;
         activity[PLACED] = placed;
+        activity[RETIRED] = retired;
         activity[HELD] = held;
         activity[COMPLETIONS] = cq_activity;
         activity[ACKS] = acks;

@@ -148,6 +148,8 @@ pub struct TransmitSide<
     pub parts: Signal<Out, Activity>,
     /// Payload being read.
     pub pieces: Signal<Out, Activity>,
+    /// Messages being taken off the outstanding table.
+    pub retired: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
     pub held: Signal<Out, Activity>,
     /// Payload of responses being read.
@@ -221,7 +223,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(payload_beat <= gather.beats[0]);
         pieces = gather.activity[0];
         requester.piece_read = gather.activity[0].moved;
-        held = requester.held;
+        copy!(self <= requester; retired, held);
 
         forward!(response_payload <= gather.command[1]);
         forward!(response_read <= gather.request[1]);

@@ -2,10 +2,10 @@
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::state;
-use ferroce_proto::wire::Opcode;
+use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, Conn, MTU};
+use super::bench::{Bench, Conn, MTU, Sent};
 use super::script::build;
 use super::{RC, READ, cases, check, check_bytes};
 
@@ -22,6 +22,7 @@ cases! {
     local_error_waits, RC, "IB1 10.8", "A local error completes after everything before it, even if that is sent again first.";
     reset_starts_afresh, RC, "IB1 10.3.1", "Through RESET a queue pair works again: PSNs, indices and MSN start anew.";
     reset_forgets_what_waits, RC, "IB1 10.3.1", "What was posted before RESET completes neither before nor after.";
+    reset_ends_completions, RC, "IB1 10.3.1", "A completion of before RESET comes before RESET is answered, or never.";
     reset_forgets_reads, READ, "IB1 10.3.1", "READs that RESET cut short are none of those that max_dest_rd_atomic counts.";
     flush_beside_packets, RC, "IB1 10.3.1", "Receive WQEs are flushed, each once, while packets and doorbells go on.";
     error_of_one_queue_pair, RC, "IB1 9.9", "An error of one queue pair leaves the others alone.";
@@ -140,7 +141,6 @@ fn flush_by_command(bench: &mut Bench) {
 }
 
 fn flush_after_partial_message(bench: &mut Bench) {
-    use ferroce_proto::wire::Opcode;
     let mut s = bench.script(QpOptions::default());
     s.recv();
     s.recv();
@@ -152,7 +152,6 @@ fn flush_after_partial_message(bench: &mut Bench) {
 }
 
 fn flush_of_a_read(bench: &mut Bench) {
-    use ferroce_proto::wire::{Opcode, Syndrome};
     let mut s = bench.script(QpOptions::default());
     let read = Work::read(&[s.target.sge(0, 8)], &s.target, 0);
     let psn = s.post(&read)[0].psn();
@@ -240,6 +239,26 @@ fn reset_forgets_what_waits(bench: &mut Bench) {
     c.execute(&Work::send(&[]));
     check("more", c.statuses(Side::A), vec![]);
     check("packets to the peer", c.query(Side::B).msn, 1);
+}
+
+fn reset_ends_completions(bench: &mut Bench) {
+    const LOG: u8 = 10;
+    let mut s = bench.script(QpOptions {
+        sq_log: LOG,
+        ot_log: LOG,
+        ..QpOptions::default()
+    });
+    let mut works = vec![Work::send(&[]).unsignaled(); (1 << LOG) - 1];
+    works.push(Work::send(&[]));
+    let last = s.post_all(&works).last().map(Sent::psn);
+    let ack = s.response(Opcode::RcAck, last.expect("they leave"), Syndrome::ACK);
+    s.hand(&build(&ack, &[]));
+    s.host.reset_qp(s.qpn);
+    let in_time = s.cqes().len();
+    check("one at most", in_time <= 1, true);
+    s.quiet();
+    s.quiet();
+    check("completions behind the answer", s.results(), vec![]);
 }
 
 fn reset_forgets_reads(bench: &mut Bench) {

@@ -18,6 +18,7 @@ use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
 
 use super::event::{SqEvent, SqEventKind};
 use super::grant::{Outstanding, RetireGrant, RetireReport, SendCompletion};
+use crate::bus::types::{Activity, if_there};
 use crate::prelude::*;
 
 /// What the walk is doing.
@@ -62,6 +63,8 @@ pub struct Retire<const Q: usize, const O: usize> {
     pub entry: Signal<In, Outstanding>,
     /// Completions, and failures that are complete.
     pub done: StreamOut<SendCompletion>,
+    /// The walk under way: its report may be of a queue pair that a command resets, and so may its completions.
+    pub activity: Signal<Out, Activity>,
 
     list: Fifo<Bits<16>, Q>,
     pool: Ram<Outstanding, O>,
@@ -216,6 +219,10 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         }
         copy!(event.payload <= out.m.payload; qpn, index, psn, una_psn, reads, unfenced, stalled, passed, count, status);
         event.payload.generation = out.m.payload.incarnation;
+
+        activity.busy = state != RetireState::Idle;
+        activity.moved = (state == RetireState::Report) & out.s.ready;
+        activity.level = if_there(state != RetireState::Idle, bits::<10>(1));
 
         match state {
             RetireState::Idle => {

@@ -101,6 +101,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub counts: Signal<Out, SqCounts>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
+    /// Messages being taken off the outstanding table.
+    pub retired: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
     pub held: Signal<Out, Activity>,
     /// Tables are swept after reset.
@@ -194,6 +196,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         hold.piece_read = piece_read;
         state.room = hold.room;
         state.shared = scheduler.shared;
+        retired = retire.activity;
         held = hold.activity;
         forward!(cq <= hold.cq);
 

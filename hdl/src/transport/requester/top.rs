@@ -96,6 +96,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub wqes: Signal<Out, Activity>,
     /// Parts of messages that were granted and are not packets yet.
     pub parts: Signal<Out, Activity>,
+    /// Messages being taken off the outstanding table.
+    pub retired: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
     pub held: Signal<Out, Activity>,
     /// Tables are swept after reset.
@@ -177,6 +179,6 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         queues.piece_cut = send.piece_cut;
         queues.piece_read = piece_read;
         forward!(cq <= queues.cq);
-        held = queues.held;
+        copy!(self <= queues; retired, held);
     }
 }
