@@ -234,14 +234,24 @@ impl Model {
             if head.sq_reset {
                 qp.sq.reset(Psn::new(head.sq_psn));
             }
-            qp.enter_sq_state(&mut self.env, head.sq_state);
+            // IB1 10.3.1: out of Error only to Reset, out of SQE also to RTS and Error
+            let ends = matches!(head.sq_state, state::RESET | state::ERR);
+            let leaves = match qp.sq.state {
+                state::ERR => ends,
+                state::SQE => ends || head.sq_state == state::RTS,
+                _ => true,
+            };
+            if leaves || head.sq_reset {
+                qp.enter_sq_state(&mut self.env, head.sq_state);
+            }
         }
         if head.qp_rq_state {
             if head.rq_reset {
                 qp.rq.reset(Psn::new(head.rq_psn));
             }
             // what failed meanwhile stays so (IB1 10.3.1: out of Error only to Reset)
-            if qp.rq.state != state::ERR || head.rq_reset || !is_open(head.rq_state) {
+            let ends = matches!(head.rq_state, state::RESET | state::ERR);
+            if qp.rq.state != state::ERR || head.rq_reset || ends {
                 qp.enter_rq_state(&mut self.env, head.rq_state);
             }
         }

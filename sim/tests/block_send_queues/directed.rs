@@ -265,6 +265,27 @@ fn the_cause_is_kept_until_the_flush() {
     assert_eq!(rig.failures.len(), 1);
 }
 
+#[test]
+fn the_cause_is_kept_whatever_command_comes_before_the_flush() {
+    for state in [state::SQD, state::RTS] {
+        let mut rig = rig(Wire {
+            refuse: Some((0, 0x62)),
+            ..Wire::default()
+        });
+        rig.hold = true;
+        post_all(&mut rig, &[send(10), send(10)]);
+        rig.run(600);
+        assert_eq!(rig.failures.len(), 1);
+        rig.modify(1, state, None);
+        rig.run(50);
+        rig.hold = false;
+        rig.run(300);
+        let done = [(0, status::REM_ACCESS_ERR), (1, FLUSHED)];
+        assert_eq!(rig.done(1), done);
+        assert_eq!(rig.down, [1]);
+    }
+}
+
 /// Less than half of all PSNs are outstanding.
 #[test]
 fn a_read_fits_in_the_window() {

@@ -173,3 +173,23 @@ fn wqes_after_an_error_are_flushed_although_the_host_goes_on() {
         assert_eq!(rig.done(1), done);
     }
 }
+
+#[test]
+fn what_failed_is_not_revived() {
+    let mut rig = rig(qp_type::UC, 100);
+    rig.hold = true;
+    for _ in 0..2 {
+        rig.post(1, send(10));
+    }
+    rig.ring(1);
+    rig.run(40);
+    rig.unread(1, 0xff_fffe);
+    rig.run(400);
+    assert_eq!(rig.failures.len(), 1);
+    rig.modify(1, state::SQD, None);
+    rig.hold = false;
+    rig.run(300);
+    rig.modify(1, state::RTS, None);
+    rig.run(300);
+    assert_eq!(rig.done(1), [(0, 0), (1, status::GENERAL_ERR)]);
+}

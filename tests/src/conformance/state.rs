@@ -1,10 +1,11 @@
 //! Queue pair states.
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status as cmd_status};
+use ferroce_proto::abi::cq::status::{REM_ACCESS_ERR, WR_FLUSH_ERR};
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::regs::{self, feature};
-use ferroce_proto::wire::{Opcode, Syndrome};
+use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::Bench;
@@ -24,6 +25,7 @@ cases! {
     state_sqd_event_comes_last, EVENTS, "IB1 11.6.3.1", "The event of a send queue that drained comes when its completions are there.";
     state_err_draws_no_answer, RC, "IB1 10.3.1", "In the error state packets are dropped and counted.";
     state_err_stays, RC, "IB1 10.3.1", "A responder in the error state leaves it by RESET, or to start afresh, only.";
+    state_err_stays_of_sends, RC, "IB1 10.3.1", "So does a requester: neither SQD nor RTS revives it, and what is posted is flushed.";
     state_needs_contexts, RC, "abi cmd", "A queue pair without contexts cannot be opened.";
     card_disabled_hears_nothing, RC, "abi regs", "A card that is not enabled takes no frames and sends none.";
 }
@@ -199,6 +201,20 @@ fn state_err_stays(bench: &mut Bench) {
     let (qpn, peer) = (s.qpn, s.peer);
     s.host.connect(qpn, &peer);
     check("state", s.host.query(qpn).rq_state, state::RTS);
+}
+
+fn state_err_stays_of_sends(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.post(&Work::send(&[]))[0].psn();
+    let refusal = Syndrome::Nak(NakCode::RemoteAccess);
+    s.send(&s.response(Opcode::RcAck, psn, refusal), &[]);
+    check("completions", s.results(), vec![(0, REM_ACCESS_ERR)]);
+    for (index, state) in (1..).zip([state::SQD, state::RTS]) {
+        s.host.modify_state(s.qpn, state);
+        check("state", s.host.query(s.qpn).sq_state, state::ERR);
+        check("sent", s.post(&Work::send(&[])).len(), 0);
+        check("completions", s.results(), vec![(index, WR_FLUSH_ERR)]);
+    }
 }
 
 fn state_needs_contexts(bench: &mut Bench) {

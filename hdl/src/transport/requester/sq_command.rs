@@ -45,7 +45,12 @@ impl Logic for SqCommand {
                     next.known = true;
                     out.push_ready = state.state != RESET;
                 }
-                if sq_event.set {
+                let leaves = !((sq_event.state == RESET)
+                    | (sq_event.state == ERR)
+                    | ((sq_event.state == RTS) & (state.state == SQE)));
+                // one that failed while the command was on its way is not revived by it
+                let stays = in_error & state.known & leaves & !sq_event.reset;
+                if sq_event.set & !stays {
                     // `recall_filter` takes the current round from this output
                     out.recall = true;
                     next.state = sq_event.state;
