@@ -101,6 +101,8 @@ pub struct Control<
     pub lost_psn: Signal<In, Bits<24>>,
     /// Incarnation of its queue pair.
     pub lost_incarnation: Signal<In, Bits<2>>,
+    /// See [`Failures::lost_hold`](super::failures::Failures::lost_hold).
+    pub lost_hold: Signal<Out, Bit>,
     /// Commands, and failures of send queues, for the responder.
     pub rq_events: StreamOut<RqEvent>,
     /// Answer to a command.
@@ -232,6 +234,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         failures.lost_qpn = lost_qpn;
         failures.lost_psn = lost_psn;
         failures.lost_incarnation = lost_incarnation;
+        lost_hold = failures.lost_hold;
         forward!(rq_failures <= failures.responder);
         forward!(failures.lost_cqe <= completions.lost);
         forward!(sq_failure <= failures.sq);

@@ -258,6 +258,7 @@ impl<
         forward!(control.sq_down <= transmit.down);
         copy!(control <= transmit; sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status,
             lost, lost_qpn, lost_psn, lost_incarnation);
+        transmit.lost_hold = control.lost_hold;
         forward!(receive.events <= control.rq_events);
         copy!(control <= receive; rq_query_valid, rq_query, refused_since);
         forward!(control.rq_failures <= receive.failures);

@@ -3,7 +3,7 @@
 //! A send queue in error tells the responder, behind the completions of the messages that it failed with. A queue pair that
 //! failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, tell
 //! the requester. The report of a responder's first request (COMM_EST) only passes through, to `qp_events`. Of lost packets
-//! 16 can wait; one that finds no room is found again when it is sent again.
+//! 16 can wait; `lost_hold` keeps further ones where they are. The requester takes these reports whatever waits for them.
 use ferroce_proto::abi::eq::event::COMM_EST;
 
 use crate::bus::types::Activity;
@@ -14,6 +14,9 @@ use crate::transport::responder::event::{RqEvent, RqEventKind, RqFailure};
 
 /// More than are on their way, and in front of the blocks that they come from.
 const MOST: u64 = 512;
+
+/// Lost packets that wait, of 16, above which no more may be lost than are on their way.
+const LOST_MOST: u64 = 11;
 
 /// Failures on their way.
 #[derive(Block)]
@@ -30,6 +33,8 @@ pub struct Failures {
     pub lost_psn: Signal<In, Bits<24>>,
     /// Incarnation of its queue pair.
     pub lost_incarnation: Signal<In, Bits<2>>,
+    /// Four more may be lost at most.
+    pub lost_hold: Signal<Out, Bit>,
     /// Queue pairs that went into error as responder.
     pub responder: StreamIn<RqFailure>,
     /// Completions that were lost.
@@ -45,6 +50,7 @@ pub struct Failures {
     /// What is on its way to the requester.
     pub to_sq: Signal<Out, Activity>,
 
+    hold: Reg<Bit>,
     down: Fifo<Bits<16>, 4>,
     unread: Fifo<UnreadPacket, 4>,
     /// Of `responder`: `err_report` does not wait for the arbiter.
@@ -73,6 +79,9 @@ impl Logic for Failures {
         unread.s.payload.qpn = lost_qpn;
         unread.s.payload.psn = lost_psn;
         unread.s.payload.incarnation = lost_incarnation;
+        assert!(!lost | unread.s.ready, "a lost packet is not reported");
+        hold = unread.level > LOST_MOST;
+        lost_hold = hold;
         merge.s[0].valid = unread.m.valid;
         merge.s[0].payload = no_sq_event;
         merge.s[0].payload.kind = SqEventKind::Unread;

@@ -110,6 +110,8 @@ pub struct TransmitSide<
     pub lost_psn: Signal<Out, Bits<24>>,
     /// Incarnation of its queue pair.
     pub lost_incarnation: Signal<Out, Bits<2>>,
+    /// No request with payload is to start: a loss could not be reported.
+    pub lost_hold: Signal<In, Bit>,
     /// A response was not sent because its payload could not be read.
     pub response_lost: Signal<Out, Bit>,
     /// Its queue pair.
@@ -269,6 +271,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         back.classes = classes;
         forward!(m_axis_tx <= back.m_axis_tx);
         mark = back.mark;
+        back.hold[0] = lost_hold;
+        // `reply` has room for all that count
+        back.hold[1] = false;
         lost = back.lost[0];
         lost_qpn = back.lost_qpn[0];
         lost_psn = back.lost_psn[0];

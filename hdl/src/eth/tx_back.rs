@@ -64,6 +64,8 @@ pub struct TxBack<const W: usize, const K: usize, const Q: usize> {
     pub activity: [Signal<Out, Activity>; LANES],
     /// CNPs of which no frame started yet.
     pub cnp_activity: Signal<Out, Activity>,
+    /// No packet with payload is to start, by lane: a loss could not be reported.
+    pub hold: [Signal<In, Bit>; LANES],
     /// A packet was dropped because its payload could not be read, by lane; one cycle.
     pub lost: [Signal<Out, Bit>; LANES],
     /// Its queue pair.
@@ -115,6 +117,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for TxBack<W, K, Q> {
             forward!(payload[i] <= assemble[i].payload);
             forward!(assemble[i].s <= headers.m[i]);
             forward!(mux.s[i] <= assemble[i].m);
+            assemble[i].hold = hold[i];
             lost[i] = assemble[i].lost;
             lost_qpn[i] = assemble[i].lost_qpn;
             lost_psn[i] = assemble[i].lost_psn;

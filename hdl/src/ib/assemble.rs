@@ -13,8 +13,8 @@
 //!
 //! A packet with payload starts when its token and its first payload beat are there; from then on the frame does not
 //! pause unless `m` does. Its payload is taken when its token says error too, but no frame leaves; `lost` tells. `started`
-//! tells of the start of a packet: from then on nothing can keep it from leaving. A beat
-//! a cycle, no idle cycle between frames, two cycles from `s` to `m`.
+//! tells of the start of a packet: from then on nothing can keep it from leaving. While `hold` says so no packet with
+//! payload starts, as it might be lost: at most two more are lost from the cycle of `hold` on. A beat a cycle, no idle cycle between frames, two cycles from `s` to `m`.
 //!
 //! Assumes: tokens, payload and headers are those of the same packets in the same order; payload beats follow each
 //! other without pause; the last beat of a frame is never full (frames are 2 modulo 4 bytes long).
@@ -76,6 +76,8 @@ pub struct Assemble<const W: usize, const K: usize> {
     pub payload: PayloadIn<W>,
     /// Frames.
     pub m: PartsOut<W, K>,
+    /// No packet with payload is to start.
+    pub hold: Signal<In, Bit>,
     /// A packet was dropped because its payload could not be read; one cycle.
     pub lost: Signal<Out, Bit>,
     /// Its queue pair.
@@ -141,7 +143,7 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         let fire = step
             & turn.valid
             & (!turn.need | payloads.m.valid)
-            & (!turn.fresh | (token.valid & payloads.m.valid));
+            & (!turn.fresh | (token.valid & payloads.m.valid & !hold));
         let fails = turn.fresh & (token.payload.error | current.void);
         let drops = turn.lost | fails;
         payloads.m.ready = fire & turn.need;

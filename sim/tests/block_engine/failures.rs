@@ -87,3 +87,43 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
         )
         .unwrap();
 }
+
+/// More packets are lost than can wait, while the requester takes none: `lost_hold` comes in time, and all are reported.
+#[test]
+fn every_lost_packet_is_reported() {
+    const LOST: u64 = 100;
+    let mut bench = Bench::of(Failures::default).unwrap();
+    let mut sq = StreamSink::new(bench.dut(), "sq", Pauses::new(0.05, 60)).unwrap();
+    let kind = SqEventKind::Unread as u64;
+    let lost = bench.dut().input("lost").unwrap();
+    let lost_qpn = bench.dut().input("lost_qpn").unwrap();
+    let hold = bench.dut().output("lost_hold").unwrap();
+    for port in [
+        "lost",
+        "lost_psn",
+        "lost_incarnation",
+        "responder_valid",
+        "lost_cqe_valid",
+        "sq_down_valid",
+    ] {
+        let port = bench.dut().input(port).unwrap();
+        bench.dut_mut().set(port, 0);
+    }
+    for qpn in 0..LOST {
+        sq.expect(sq.item().with("kind", kind).with("qpn", qpn));
+    }
+    bench.reset(&mut [&mut sq]);
+    let mut qpn = 0;
+    let mut held = [false; 2];
+    while qpn < LOST {
+        // a packet that is lost when `lost_hold` comes is seen two cycles later
+        let loses = !held[1];
+        held = [bench.dut().is_set(hold), held[0]];
+        bench.dut_mut().set(lost, loses.into());
+        bench.dut_mut().set(lost_qpn, qpn);
+        qpn += u64::from(loses);
+        bench.step(&mut [&mut sq]).unwrap();
+    }
+    bench.dut_mut().set(lost, 0);
+    bench.finish(&mut [&mut sq], 10_000).unwrap();
+}

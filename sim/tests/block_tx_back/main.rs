@@ -102,6 +102,34 @@ fn a_stalled_mac_loses_nothing() {
     random::<512, 64>(Pauses::NONE, Pauses::new(0.02, 400), 1000);
 }
 
+/// What finds no room for the report of its loss is not lost, and a response goes on.
+#[test]
+fn a_loss_waits_for_room_for_its_report() {
+    fn losses<const W: usize, const K: usize>() {
+        let mut setup = Setup::<W, K>::new(Pauses::NONE, Pauses::NONE);
+        for psn in 0..20 {
+            setup.send(Packet {
+                psn,
+                unreadable: true,
+                ..Packet::new(0, Opcode::RcSendOnly, 64)
+            });
+            setup.send(Packet::new(1, Opcode::RcReadResponseOnly, 64));
+        }
+        while setup.watch.lost_of[0].len() < 5 {
+            setup.run(1);
+        }
+        setup.hold_requests(true);
+        setup.run(300);
+        let lost = setup.watch.lost_of[0].len();
+        assert!((5..=7).contains(&lost), "{lost}");
+        setup.hold_requests(false);
+        setup.send(Packet::new(0, Opcode::RcSendOnly, 64));
+        setup.finish();
+    }
+    losses::<512, 64>();
+    losses::<64, 8>();
+}
+
 #[test]
 fn reset_forgets_what_was_under_way() {
     let mut setup = Setup::<512, 64>::new(Pauses::NONE, Pauses::NONE);

@@ -193,7 +193,19 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         while self.sink.pop().is_some() {}
         self.done = self.sink.count();
         self.watch = Watch::new(dut);
-        let [av_we, ah_we, qpn, av, gid_we, index, gid, mac, cnp] = [
+        let [
+            av_we,
+            ah_we,
+            qpn,
+            av,
+            gid_we,
+            index,
+            gid,
+            mac,
+            cnp,
+            hold_0,
+            hold_1,
+        ] = [
             "av_we",
             "ah_we",
             "image_qpn",
@@ -203,6 +215,8 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             "gid",
             "mac",
             "cnp_valid",
+            "hold_0",
+            "hold_1",
         ]
         .map(|name| dut.input(name).unwrap());
         let dut = self.bench.dut_mut();
@@ -210,6 +224,8 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         bytes[..6].copy_from_slice(&PORT_MAC.0);
         dut.set(mac, u64::from_le_bytes(bytes));
         dut.set(ah_we, 0);
+        dut.set(hold_0, 0);
+        dut.set(hold_1, 0);
         // no CNP is due
         dut.set(cnp, 0);
         for number in 0..16 {
@@ -318,6 +334,12 @@ impl<const W: usize, const K: usize> Setup<W, K> {
             }
         }
         self.sent[lane].push_back(packet);
+    }
+
+    /// No request with payload starts while this is set.
+    pub(crate) fn hold_requests(&mut self, hold: bool) {
+        let port = self.bench.dut().input("hold_0").unwrap();
+        self.bench.dut_mut().set(port, hold.into());
     }
 
     /// Runs until all is sent and compares; the cycle of the last beat of each frame, with its lane.

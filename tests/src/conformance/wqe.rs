@@ -26,6 +26,7 @@ cases! {
     send_wqe_atomic_of_two_pieces, ATOMIC, "abi wqe", "An atomic has one buffer: local operation error.";
     send_payload_unread_waits, RC, "IB1 9.9.2", "A request whose payload cannot be read from memory fails with a general error, and only when those before it are acknowledged.";
     send_payload_unread_in_part, UC, "IB1 9.9.2", "So does one of several packets of which one cannot be read, of UC too; the request before it completes, the one behind is flushed.";
+    send_payload_unread_and_no_answer, RC, "IB1 9.7.6.1.3", "A request in front of one whose payload cannot be read is sent again like any other, until its retries are over.";
     send_wqe_error_keeps_its_order, RC, "IB1 10.8", "The WQE before completes with success, the one behind is flushed.";
 }
 
@@ -266,6 +267,26 @@ fn send_payload_unread_waits(bench: &mut Bench) {
     let expected = [status::SUCCESS, status::GENERAL_ERR, status::WR_FLUSH_ERR];
     let expected = (0..).zip(expected).collect::<Vec<_>>();
     check("completions", s.results(), expected);
+}
+
+fn send_payload_unread_and_no_answer(bench: &mut Bench) {
+    bench.expect_refusals();
+    let mut c = bench.connect(QpOptions {
+        timeout: 2,
+        retry_cnt: 2,
+        ..QpOptions::default()
+    });
+    let good = c.a.create_mr(&[7; 64], Rights::NONE);
+    let target = c.b.create_mr(&[0; 64], Rights::ALL);
+    let bad = nowhere(&mut c.a);
+    c.cut();
+    c.post_all(&[
+        Work::write(&[good.all()], &target, 0),
+        Work::write(&[bad.sge(0, 64)], &target, 0),
+    ]);
+    c.ends(Side::A, 0, status::RETRY_EXC_ERR);
+    c.ends(Side::A, 1, status::WR_FLUSH_ERR);
+    check("packets sent", c.packets(Side::A).len(), 3);
 }
 
 fn send_payload_unread_in_part(bench: &mut Bench) {

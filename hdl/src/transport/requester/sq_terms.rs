@@ -190,7 +190,13 @@ impl Logic for SqTermsOf {
         out.empties = state.used.any() & (state.used == sq_event.count);
         out.same_una = sq_event.una_psn == state.una_psn;
         out.current = current;
-        out.waits = !known | (departed.latest != state.next_psn);
+        // a packet whose payload could not be read does not leave, and none behind it counts
+        let left = if state.stall {
+            !(departed.latest - state.stall_psn).bit(23)
+        } else {
+            departed.latest == state.next_psn
+        };
+        out.waits = !known | !left;
         // an ACK timeout of code n is 4 * 2^n ticks
         out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
