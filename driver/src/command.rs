@@ -191,7 +191,7 @@ impl<B: Backend> CommandRing<B> {
         let host = self.commands.host();
         host.write32(regs::CMD_PI.into(), self.index);
 
-        let answer = host.wait(COMMAND_LIMIT_NS, || self.answers.read(position));
+        let answer = host.wait(COMMAND_LIMIT_NS, || self.answers.read(position.into()));
         let Some(answer) = answer else {
             if host.look() {
                 return Err(CommandError::Lost { operation, index });

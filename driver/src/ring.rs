@@ -1,11 +1,12 @@
 //! Rings of entries that the card writes and the driver takes: completions, events, answers to commands.
 //!
 //! An entry is there when the phase bit, the highest of its last 8 bytes, is that of the pass over the ring; those 8 bytes
-//! become visible no earlier than the rest. Positions run freely.
+//! become visible no earlier than the rest. A position is the count of entries before it since the ring began, in 64 bits:
+//! the later of two is the greater. The card knows its lowest 32 bits.
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::barrier;
 use crate::dma::DmaBuf;
@@ -17,7 +18,7 @@ const RECORD_BYTES: usize = 64;
 
 /// Phase of a position: 1 in the first pass over a ring of 2^`log_size` entries, then 0, alternating.
 #[inline]
-pub(crate) const fn phase(position: u32, log_size: u8) -> bool {
+pub(crate) const fn phase(position: u64, log_size: u8) -> bool {
     position >> log_size & 1 == 0
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct EntryRing<B: Backend, const BYTES: usize> {
     /// Entries of the ring, a power of two.
     size: u32,
     /// Entries taken, as last reported to the card.
-    consumed: AtomicU32,
+    consumed: AtomicU64,
 }
 
 impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
@@ -36,7 +37,7 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
         Ok(Self {
             buf: DmaBuf::new(host, (BYTES << log_size) + RECORD_BYTES)?,
             size: 1 << log_size,
-            consumed: AtomicU32::new(0),
+            consumed: AtomicU64::new(0),
         })
     }
 
@@ -44,11 +45,10 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
     pub(crate) fn from_position(
         host: &Arc<Host<B>>,
         log_size: u8,
-        position: u32,
+        position: u64,
     ) -> Result<Self, BackendError> {
         let ring = Self::new(host, log_size)?;
-        for ahead in 0..ring.size {
-            let position = position.wrapping_add(ahead);
+        for position in position..position + u64::from(ring.size) {
             let last = u64::from(!phase(position, log_size)) << 63;
             ring.buf
                 .write(ring.at(position) + BYTES - 8, &last.to_le_bytes());
@@ -58,15 +58,13 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
     }
 
     /// Copies the entries of `from` between two positions, not more than the ring has. The card writes none of both.
-    pub(crate) fn adopt(&self, from: &Self, positions: Range<u32>) {
-        let mut position = positions.start;
-        while position != positions.end {
+    pub(crate) fn adopt(&self, from: &Self, positions: Range<u64>) {
+        for position in positions {
             if let Some(mut entry) = from.read(position) {
                 let owner = u8::from(phase(position, self.log_size())) << 7;
                 entry[BYTES - 1] = entry[BYTES - 1] & 0x7f | owner;
                 self.buf.write(self.at(position), &entry);
             }
-            position = position.wrapping_add(1);
         }
     }
 
@@ -93,52 +91,52 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
 
     /// Byte of the entry at a position.
     #[inline]
-    fn at(&self, position: u32) -> usize {
-        (position & (self.size - 1)) as usize * BYTES
+    fn at(&self, position: u64) -> usize {
+        (position as u32 & (self.size - 1)) as usize * BYTES
     }
 
     /// Whether `last`, the last word of the entry at `position`, is that of this pass over the ring.
     #[inline]
-    fn is_new(&self, position: u32, last: u64) -> bool {
-        (last >> 63 == 1) == (position & self.size == 0)
+    fn is_new(&self, position: u64, last: u64) -> bool {
+        (last >> 63 == 1) == (position as u32 & self.size == 0)
     }
 
     /// The entry at `position` is written.
     #[inline]
-    pub(crate) fn is_written(&self, position: u32) -> bool {
+    pub(crate) fn is_written(&self, position: u64) -> bool {
         self.is_new(position, self.buf.read_u64(self.at(position) + BYTES - 8))
     }
 
     /// The entry at `position` if it is written.
     #[inline]
-    pub(crate) fn read(&self, position: u32) -> Option<[u8; BYTES]> {
+    pub(crate) fn read(&self, position: u64) -> Option<[u8; BYTES]> {
         let at = self.at(position);
         self.buf.read_entry(at, |last| self.is_new(position, last))
     }
 
     /// Consumer: everything before `position` is taken, and the card may write there again.
     #[inline]
-    pub(crate) fn consume(&self, position: u32) {
+    pub(crate) fn consume(&self, position: u64) {
         // The card may overwrite the entries once it sees the record: they are read before.
         barrier::after_read();
         self.consumed.store(position, Ordering::Release);
-        self.buf.write_u32(self.record(), position);
+        self.buf.write_u32(self.record(), position as u32);
     }
 
     /// The first position that the card has not written yet.
     ///
     /// The consumer may run at the same time: an entry that seems unwritten because it is used again for a
     /// later position was consumed before, which is seen after it.
-    pub(crate) fn end(&self) -> u32 {
+    pub(crate) fn end(&self) -> u64 {
         let mut position = self.consumed.load(Ordering::Acquire);
         loop {
             if self.is_written(position) {
-                position = position.wrapping_add(1);
+                position += 1;
                 continue;
             }
             barrier::after_read();
             let consumed = self.consumed.load(Ordering::Acquire);
-            if (consumed.wrapping_sub(position) as i32) <= 0 {
+            if consumed <= position {
                 return position;
             }
             position = consumed;

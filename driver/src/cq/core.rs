@@ -28,7 +28,7 @@ pub(crate) struct Completes {
 pub(super) struct Life {
     pub(super) queues: Arc<Queues>,
     pub(super) completes: Completes,
-    pub(super) from: u32,
+    pub(super) from: u64,
 }
 
 /// Queue pairs that came and went since the poller looked last.

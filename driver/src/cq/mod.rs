@@ -43,7 +43,7 @@ pub struct Cq<B: Backend = AnyBackend> {
     core: Arc<CqCore<B>>,
     ring: Arc<Ring<B>>,
     /// CQEs consumed.
-    position: u32,
+    position: u64,
     /// Queue pairs by number.
     table: Vec<Option<Life>>,
     /// Polls since the card was looked for that found nothing.
@@ -95,6 +95,13 @@ impl<B: Backend> Cq<B> {
 
     pub(crate) fn core(&self) -> &Arc<CqCore<B>> {
         &self.core
+    }
+
+    /// As if so many CQEs had come and been polled: for tests.
+    #[doc(hidden)]
+    pub fn skip(&mut self, cqes: u64) {
+        self.position += cqes;
+        self.ring.consume(self.position);
     }
 
     /// Number of the queue.
@@ -149,7 +156,7 @@ impl<B: Backend> Cq<B> {
                 wcs[taken] = wc;
                 taken += 1;
             }
-            self.position = self.position.wrapping_add(1);
+            self.position += 1;
         }
         if self.position != start {
             self.ring.consume(self.position);
@@ -230,7 +237,7 @@ impl<B: Backend> Cq<B> {
         };
         // The consumer record is written before.
         barrier::before_register();
-        let value = order | self.position & doorbell::ARM_INDEX;
+        let value = order | self.position as u32 & doorbell::ARM_INDEX;
         host.write32(doorbell::cq(core.number), value);
         Ok(())
     }
@@ -239,7 +246,7 @@ impl<B: Backend> Cq<B> {
     #[inline]
     fn complete(&mut self, cqe: &Cqe) -> Option<Wc> {
         let life = self.table.get(cqe.qpn as usize)?.as_ref()?;
-        if (self.position.wrapping_sub(life.from) as i32) < 0 {
+        if self.position < life.from {
             return None;
         }
         let Some(retired) = life.queues.retire(cqe) else {

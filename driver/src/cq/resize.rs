@@ -38,7 +38,7 @@ impl<B: Backend> Cq<B> {
             // What is on its way may not fit: it shows, or stays away, within this time.
             let host = self.core.card.host.clone();
             let (ring, position) = (&self.ring, self.position);
-            let is_more = || ring.end().wrapping_sub(position) > size;
+            let is_more = || ring.end() - position > size.into();
             host.wait(RESIZE_WAIT_NS, || is_more().then_some(()));
         }
         let card = &self.core.card;
@@ -48,7 +48,7 @@ impl<B: Backend> Cq<B> {
         let (number, channel) = (self.core.number, self.core.channel.as_ref());
         let mut command =
             Command::new(opcode::RESIZE_CQ, number).with(image(&ring, channel).emit());
-        command.head.cq_taken = self.position & INDEX;
+        command.head.cq_taken = self.position as u32 & INDEX;
         let switched = card.execute("resize CQ", &command).map_err(|e| match e {
             CommandError::Refused {
                 status: status::BAD_STATE,
@@ -57,8 +57,8 @@ impl<B: Backend> Cq<B> {
             other => other.into(),
         })?;
         // What the card wrote before is in memory, and goes to places that it does not write before they are polled.
-        let ahead = (switched as u32).wrapping_sub(self.position) & INDEX;
-        let end = self.position.wrapping_add(ahead);
+        let ahead = (switched as u32).wrapping_sub(self.position as u32) & INDEX;
+        let end = self.position + u64::from(ahead);
         ring.adopt(&self.ring, self.position..end);
         self.ring = Arc::new(ring);
         *current = self.ring.clone();

@@ -19,7 +19,7 @@ pub(crate) struct Channel<B: Backend> {
     pub(crate) number: u32,
     ring: Arc<Ring<B>>,
     /// Completion queues by number, with the position from which on events mean them; none once the channel is gone.
-    members: Mutex<Option<BTreeMap<u32, u32>>>,
+    members: Mutex<Option<BTreeMap<u32, u64>>>,
 }
 
 impl<B: Backend> Channel<B> {
@@ -49,10 +49,10 @@ impl<B: Backend> Channel<B> {
         next.map(|(&cqn, _)| cqn)
     }
 
-    fn means(&self, cqn: u32, position: u32) -> bool {
+    fn means(&self, cqn: u32, position: u64) -> bool {
         let members = lock(&self.members);
         let from = members.as_ref().and_then(|members| members.get(&cqn));
-        from.is_some_and(|from| position.wrapping_sub(*from) as i32 >= 0)
+        from.is_some_and(|from| position >= *from)
     }
 }
 
@@ -105,6 +105,12 @@ impl<B: Backend> CompChannel<B> {
 
     pub(crate) fn core(&self) -> &Arc<Channel<B>> {
         &self.core
+    }
+
+    /// As if so many events had come and been taken: for tests.
+    #[doc(hidden)]
+    pub fn skip(&mut self, events: u64) {
+        self.queue.skip(events);
     }
 
     /// Number of a completion queue with completions, oldest event first. `None` if there is no event; the file

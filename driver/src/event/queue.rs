@@ -41,7 +41,7 @@ pub(super) struct EventQueue<B: Backend> {
     pub(super) ring: Arc<Ring<B>>,
     pub(super) fd: OwnedFd,
     /// Events taken.
-    position: u32,
+    position: u64,
 }
 
 impl<B: Backend> EventQueue<B> {
@@ -90,14 +90,14 @@ impl<B: Backend> EventQueue<B> {
 
     /// The next event with its position, from `first` or the ring. Without one the eventfd is not readable afterwards
     /// and becomes so with the next event.
-    pub(super) fn take(&mut self, mut first: impl FnMut() -> Option<Eqe>) -> Option<(u32, Eqe)> {
+    pub(super) fn take(&mut self, mut first: impl FnMut() -> Option<Eqe>) -> Option<(u64, Eqe)> {
         loop {
             if let Some(eqe) = first() {
                 return Some((self.position, eqe));
             }
             if let Some(bytes) = self.ring.read(self.position) {
                 let found = (self.position, Eqe::parse(&bytes));
-                self.position = self.position.wrapping_add(1);
+                self.position += 1;
                 self.ring.consume(self.position);
                 return Some(found);
             }
@@ -106,6 +106,12 @@ impl<B: Backend> EventQueue<B> {
                 return None;
             }
         }
+    }
+
+    /// As if so many events had come and been taken.
+    pub(super) fn skip(&mut self, events: u64) {
+        self.position += events;
+        self.ring.consume(self.position);
     }
 
     /// Repeats `next` until it gives something, and sleeps in between, for `limit_ns` at most or until the card is

@@ -132,6 +132,28 @@ fn completions_of_nothing_posted_are_counted_and_dropped() {
     assert_eq!(cq.unknown_cqes(), 4);
 }
 
+/// A count of CQEs in 32 bits is the same again after 2^32, and of two of them either may be the later one.
+#[test]
+fn a_queue_pair_lives_as_long_as_it_likes() {
+    let Connected {
+        fake,
+        mut cq,
+        mut qp,
+        ..
+    } = Connected::new(ALL, 4, |b| b);
+    let mut wcs = [Wc::default(); 2];
+    for posted in 0..5u32 {
+        let wr = SendWr::new(SendOp::Send, &[]).wr_id(posted.into());
+        qp.post_send(&[wr.signaled()]).unwrap();
+        assert!(fake.complete_send(qp.qpn(), posted, 0));
+        assert_eq!((cq.poll(&mut wcs), wcs[0].wr_id), (1, posted.into()));
+        // those of other queue pairs
+        fake.skip_cqes(cq.cqn(), 1 << 31);
+        cq.skip(1 << 31);
+        cq.resize(4 << (posted % 2)).unwrap();
+    }
+}
+
 #[test]
 fn wait_returns_with_a_completion_or_after_the_limit() {
     let Connected {

@@ -132,6 +132,19 @@ fn events_of_queues_that_are_gone_are_left_out() {
 }
 
 #[test]
+fn a_queue_is_heard_however_many_events_came() {
+    let (fake, context) = open(ALL);
+    let mut channel = context.create_comp_channel(&attr()).unwrap();
+    let cq = context.create_cq_on(2, &channel).unwrap();
+    for _ in 0..4 {
+        assert!(fake.put_event(1, event::COMPLETION, 0, cq.cqn()));
+        assert_eq!(channel.try_event(), Some(cq.cqn()));
+        fake.skip_events(1, 1 << 31);
+        channel.skip(1 << 31);
+    }
+}
+
+#[test]
 fn asynchronous_events_have_their_kinds() {
     let (fake, context) = open(ALL);
     assert!(fake.put_event(0, event::PORT_DOWN, 0, 0), "nobody is told");

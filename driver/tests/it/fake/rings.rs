@@ -16,6 +16,20 @@ impl Fake {
         self.state().put_cqe(cqn, cqe)
     }
 
+    /// As if so many CQEs had come: a multiple of two passes over the ring.
+    pub(crate) fn skip_cqes(&self, cqn: u32, cqes: u64) {
+        let mut state = self.state();
+        let producer = &mut state.cqs.get_mut(&cqn).unwrap().1;
+        *producer = producer.wrapping_add(cqes as u32);
+    }
+
+    /// As if so many events had come: a multiple of two passes over the ring.
+    pub(crate) fn skip_events(&self, eqn: u32, events: u64) {
+        let mut state = self.state();
+        let producer = &mut state.eqs.get_mut(&eqn).unwrap().1;
+        *producer = producer.wrapping_add(events as u32);
+    }
+
     /// Writes an event and raises the interrupt of its queue; `false` if the ring is full. Without the queue it is forgotten.
     pub(crate) fn put_event(&self, eqn: u32, event: u8, detail: u8, object: u32) -> bool {
         let eqe = Eqe {
