@@ -4,7 +4,7 @@
 //! that an entry is done, the poller reads it and then publishes the consumer index. Both indices run free.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use ferroce_proto::abi::cq::Cqe;
 
@@ -284,16 +284,28 @@ pub(crate) struct Queues {
     pub(crate) rq: WorkQueue,
     /// Receives from this one in place of `rq`.
     pub(crate) srq: Option<Arc<SharedQueue>>,
+    over: AtomicBool,
 }
 
 impl Queues {
+    pub(crate) fn new(sq: WorkQueue, rq: WorkQueue, srq: Option<Arc<SharedQueue>>) -> Self {
+        let over = AtomicBool::new(false);
+        Self { sq, rq, srq, over }
+    }
+
     /// Queues like them with nothing posted but what is shared.
     pub(crate) fn afresh(&self) -> Self {
-        Self {
-            sq: self.sq.afresh(),
-            rq: self.rq.afresh(),
-            srq: self.srq.clone(),
-        }
+        Self::new(self.sq.afresh(), self.rq.afresh(), self.srq.clone())
+    }
+
+    /// The life has ended: of its CQEs that were not polled only requests of a shared receive queue come back.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
     }
 
     /// Retires what a CQE reports, or `None` if it names nothing that is posted.

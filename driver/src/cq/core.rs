@@ -1,7 +1,7 @@
 //! What the poller of a completion queue shares with the queue pairs that complete on it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ferroce_proto::abi::cmd::opcode;
@@ -24,20 +24,28 @@ pub(crate) struct Completes {
     pub(crate) receives: bool,
 }
 
-/// A life of a queue pair, and the position in this queue from which on CQEs of its number mean it.
+/// A life of a queue pair, from one RESET to the next, as far as it completes on a queue.
 pub(super) struct Life {
     pub(super) queues: Arc<Queues>,
     pub(super) completes: Completes,
-    pub(super) from: u64,
 }
 
-/// Queue pairs that came and went since the poller looked last.
+/// Queue pairs that came and went, until the poller is there.
 #[derive(Default)]
 pub(super) struct Changes {
-    pub(super) incarnations: BTreeMap<u32, Option<Life>>,
+    /// By the position from which on CQEs of a number are of this life, and that number; `None`: of no life.
+    pub(super) lives: BTreeMap<(u64, u32), Option<Life>>,
     /// Length of the poller's table, and a longer one if it needs that: the poller does not allocate.
     pub(super) table_len: usize,
     pub(super) table: Vec<Option<Life>>,
+}
+
+impl Changes {
+    /// Position of the first one; `u64::MAX` if there is none.
+    pub(super) fn next(&self) -> u64 {
+        let first = self.lives.first_key_value();
+        first.map_or(u64::MAX, |((from, _), _)| *from)
+    }
 }
 
 /// Ring of CQEs.
@@ -51,7 +59,8 @@ pub(crate) struct CqCore<B: Backend> {
     pub(super) ring: Mutex<Arc<Ring<B>>>,
     pub(super) channel: Option<Arc<Channel<B>>>,
     pub(super) changes: Mutex<Changes>,
-    pub(super) changed: AtomicBool,
+    /// Position from which on the poller has to look at `changes`.
+    pub(super) next_change: AtomicU64,
     pub(super) unknown: AtomicU64,
 }
 
@@ -101,33 +110,34 @@ impl<B: Backend> CqCore<B> {
             ring: Mutex::new(Arc::new(ring)),
             channel,
             changes: Mutex::default(),
-            changed: AtomicBool::new(false),
+            next_change: AtomicU64::new(u64::MAX),
             unknown: AtomicU64::new(0),
         })
     }
 
-    /// Starts an incarnation of queue pair `qpn`: before its first CQE, after the last CQE of earlier incarnations.
+    /// Starts a life of queue pair `qpn`: before its first CQE, after the last CQE of earlier lives.
     pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>, completes: Completes) {
-        let from = lock(&self.ring).end();
         let mut changes = lock(&self.changes);
         if changes.table_len <= qpn as usize {
             changes.table_len = (qpn as usize + 1).next_power_of_two();
             changes.table = Vec::with_capacity(changes.table_len);
         }
+        drop(changes);
         let queues = queues.clone();
-        let life = Life {
-            queues,
-            completes,
-            from,
-        };
-        changes.incarnations.insert(qpn, Some(life));
-        self.changed.store(true, Ordering::Release);
+        self.change(qpn, Some(Life { queues, completes }));
     }
 
-    /// The life of queue pair `qpn` is over; CQEs of it that are still in the ring are dropped.
+    /// Queue pair `qpn` is gone: no CQE of it comes any more.
     pub(crate) fn detach(&self, qpn: u32) {
-        lock(&self.changes).incarnations.insert(qpn, None);
-        self.changed.store(true, Ordering::Release);
+        self.change(qpn, None);
+    }
+
+    /// CQEs of queue pair `qpn` that were not written yet are of `life`.
+    fn change(&self, qpn: u32, life: Option<Life>) {
+        let from = lock(&self.ring).end();
+        let mut changes = lock(&self.changes);
+        changes.lives.insert((from, qpn), life);
+        self.next_change.store(changes.next(), Ordering::Release);
     }
 }
 

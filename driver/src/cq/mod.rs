@@ -44,7 +44,7 @@ pub struct Cq<B: Backend = AnyBackend> {
     ring: Arc<Ring<B>>,
     /// CQEs consumed.
     position: u64,
-    /// Queue pairs by number.
+    /// Lives of queue pairs by number, as of this position.
     table: Vec<Option<Life>>,
     /// Polls since the card was looked for that found nothing.
     empty_polls: u32,
@@ -149,9 +149,7 @@ impl<B: Backend> Cq<B> {
             };
             let cqe = Cqe::parse(&bytes);
             // Whatever came before the CQE, as its queue pair, is seen by now.
-            if self.core.changed.load(Ordering::Acquire) {
-                self.take_changes();
-            }
+            self.follow_changes();
             if let Some(wc) = self.complete(&cqe) {
                 wcs[taken] = wc;
                 taken += 1;
@@ -171,12 +169,10 @@ impl<B: Backend> Cq<B> {
         if !self.core.card.host.look() {
             return 0;
         }
-        if self.core.changed.load(Ordering::Acquire) {
-            self.take_changes();
-        }
+        self.follow_changes();
         let mut places = wcs.iter_mut();
-        let incarnations = (0..).zip(&self.table);
-        for (qp_num, life) in incarnations.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
+        let lives = (0..).zip(&self.table);
+        for (qp_num, life) in lives.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
             let Queues { sq, rq, .. } = &*life.queues;
             for (is_ours, queue, opcode) in [
                 (life.completes.sends, sq, WcOpcode::Send),
@@ -242,14 +238,15 @@ impl<B: Backend> Cq<B> {
         Ok(())
     }
 
-    /// The completion that a CQE at the current position stands for; `None` for one of an earlier life.
+    /// The completion that a CQE at the current position stands for; `None` for one of a life that is over.
     #[inline]
     fn complete(&mut self, cqe: &Cqe) -> Option<Wc> {
         let life = self.table.get(cqe.qpn as usize)?.as_ref()?;
-        if self.position < life.from {
+        let retired = life.queues.retire(cqe);
+        if life.queues.is_over() {
             return None;
         }
-        let Some(retired) = life.queues.retire(cqe) else {
+        let Some(retired) = retired else {
             self.core.unknown.fetch_add(1, Ordering::Relaxed);
             return None;
         };
@@ -259,20 +256,31 @@ impl<B: Backend> Cq<B> {
         Some(Wc::new(cqe, retired))
     }
 
+    /// Brings the table to this position.
+    #[inline]
+    fn follow_changes(&mut self) {
+        if self.core.next_change.load(Ordering::Acquire) <= self.position {
+            self.take_changes();
+        }
+    }
+
     #[cold]
     fn take_changes(&mut self) {
         let mut changes = lock(&self.core.changes);
-        self.core.changed.store(false, Ordering::Relaxed);
         if changes.table.capacity() > self.table.len() {
             let mut table = std::mem::take(&mut changes.table);
             table.append(&mut self.table);
             table.resize_with(changes.table_len, || None);
             self.table = table;
         }
-        while let Some((qpn, life)) = changes.incarnations.pop_first() {
+        while changes.next() <= self.position
+            && let Some(((_, qpn), life)) = changes.lives.pop_first()
+        {
             if let Some(place) = self.table.get_mut(qpn as usize) {
                 *place = life;
             }
         }
+        let next = changes.next();
+        self.core.next_change.store(next, Ordering::Relaxed);
     }
 }

@@ -1,7 +1,6 @@
 //! A completion queue is moved to a ring of another size while the card writes it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use ferroce_proto::abi::cmd::{opcode, status};
 
@@ -66,13 +65,11 @@ impl<B: Backend> Cq<B> {
     }
 
     /// Slots of send queues that complete here and were not retired.
-    fn sends_open(&mut self) -> u32 {
-        if self.core.changed.load(Ordering::Acquire) {
-            self.take_changes();
-        }
-        let incarnations = self.table.iter().flatten();
-        let sends = incarnations.filter(|life| life.completes.sends);
-        sends
+    fn sends_open(&self) -> u32 {
+        let changes = lock(&self.core.changes);
+        let lives = self.table.iter().chain(changes.lives.values()).flatten();
+        lives
+            .filter(|life| life.completes.sends && !life.queues.is_over())
             .map(|life| life.queues.sq.size() - life.queues.sq.free())
             .sum()
     }

@@ -260,11 +260,11 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
                 false => BuildError::Full { limit: info.max_qp },
             });
         };
-        let queues = Arc::new(Queues {
-            sq: WorkQueue::new(sq_slots, sq_slots / self.send_slots()),
-            rq: WorkQueue::new(rq_entries, rq_entries),
-            srq: srq.as_ref().map(|core| core.queue.clone()),
-        });
+        let queues = Arc::new(Queues::new(
+            WorkQueue::new(sq_slots, sq_slots / self.send_slots()),
+            WorkQueue::new(rq_entries, rq_entries),
+            srq.as_ref().map(|core| core.queue.clone()),
+        ));
         let qp = Qp {
             number,
             qp_type: self.qp_type,

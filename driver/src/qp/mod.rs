@@ -251,6 +251,7 @@ impl<B: Backend> Drop for Qp<B> {
             QpState::Reset => Ok(()),
             _ => self.reset(),
         };
+        self.queues.end();
         for cq in [&self.send_cq, &self.recv_cq] {
             cq.detach(self.number);
         }

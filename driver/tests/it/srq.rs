@@ -1,6 +1,8 @@
 //! Shared receive queues: posting, completions by any queue pair, limits.
 
-use ferroce_driver::{BuildError, Features, PostCause, Qp, QpAttr, RecvWr, Sge, SrqError, Wc};
+use ferroce_driver::{
+    BuildError, Cq, Features, PostCause, Qp, QpAttr, RecvWr, Sge, Srq, SrqError, Wc,
+};
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 
@@ -104,6 +106,52 @@ fn a_request_that_waits_holds_the_others_up_when_they_went_round_the_ring() {
     assert!(fake.complete_recv(qp.qpn(), 0, status::SUCCESS));
     assert_eq!((cq.poll(&mut wcs), wcs[0].wr_id), (1, 0));
     assert_eq!(srq.free(), 4);
+}
+
+/// A completion that nobody polled before its queue pair ended gives its request back, and nothing else.
+#[test]
+fn requests_of_queue_pairs_that_ended_come_back() {
+    let (fake, context) = open(ALL);
+    let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut srqs = [(); 2].map(|()| pd.create_srq(4, 1).unwrap());
+    let build = |cq: &Cq<_>, srq: &Srq<_>| {
+        let mut qp = Qp::builder(&pd).cq(cq).srq(srq).build().unwrap();
+        qp.connect(&peer()).unwrap();
+        qp
+    };
+    let stays = build(&cq, &srqs[0]);
+    let sges = list(64);
+    let mut wcs = [Wc::default(); 8];
+    for round in 0..128u32 {
+        // lives of one number follow each other in the ring, on either queue
+        for srq in &mut srqs {
+            let two = [RecvWr::new(7, &sges), RecvWr::new(8, &sges)];
+            srq.post_recv(&two).unwrap();
+            let mut qp = build(&cq, srq);
+            assert!(fake.complete_recv(qp.qpn(), 3 * round, status::SUCCESS));
+            if round % 2 == 0 {
+                drop(qp);
+                qp = build(&cq, srq);
+            } else {
+                qp.modify(&QpAttr::Reset).unwrap();
+                qp.connect(&peer()).unwrap();
+            }
+            assert!(fake.complete_recv(qp.qpn(), 3 * round + 1, status::SUCCESS));
+        }
+        for srq in &mut srqs {
+            srq.post_recv(&[RecvWr::new(round.into(), &sges)]).unwrap();
+        }
+        assert!(fake.complete_recv(stays.qpn(), 3 * round + 2, status::SUCCESS));
+        let last = build(&cq, &srqs[1]);
+        assert!(fake.complete_recv(last.qpn(), 3 * round + 2, status::SUCCESS));
+        assert_eq!((cq.poll(&mut wcs), cq.unknown_cqes()), (2, 0));
+        let of = |wc: &Wc| (wc.qp_num, wc.wr_id);
+        let live = [&stays, &last].map(|qp| (qp.qpn(), round.into()));
+        assert_eq!([of(&wcs[0]), of(&wcs[1])], live);
+        for srq in &srqs {
+            assert_eq!(srq.free(), 4);
+        }
+    }
 }
 
 #[test]
