@@ -1,6 +1,6 @@
 //! Places of the memory region table, and keys.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::names::Names;
 
@@ -8,13 +8,13 @@ use crate::names::Names;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Any code: no Rust reference to it exists.
-    Open,
+    Open = 0,
     /// Code that made a promise for it, or owns it.
-    Promised,
+    Promised = 1,
 }
 
-/// Variants of keys of each kind. They are apart, so that an old list of open memory, which is made without a promise, never
-/// names other memory.
+/// Variants of keys of each kind: open memory has those below, promised memory the others. They are apart, so that an old list
+/// of open memory, which is made without a promise, never names other memory.
 const HALF: u8 = 0x80;
 
 /// Places of the memory region table, and the variants of the keys given out last for each, by kind.
@@ -24,6 +24,8 @@ pub(crate) struct Keys {
     /// The place given out first; the others are this one with other bits.
     first: u32,
     variants: Vec<[u8; 2]>,
+    /// Keys that binds of windows chose, each passed over once.
+    chosen: BTreeSet<u32>,
     back: VecDeque<u32>,
 }
 
@@ -35,6 +37,7 @@ impl Keys {
             first: names.first("keys", &(0..limit)),
             names,
             variants: Vec::new(),
+            chosen: BTreeSet::new(),
             back: VecDeque::new(),
         }
     }
@@ -49,19 +52,26 @@ impl Keys {
         } else {
             self.back.pop_front()?
         };
-        let [open, promised] = &mut self.variants[(place ^ self.first) as usize];
-        let variant = match kind {
-            // Not 0: no key is 0.
-            Kind::Open => {
-                *open = *open % (HALF - 1) + 1;
-                *open
+        Some((place, self.next(place, kind)))
+    }
+
+    /// Another key of a place that was taken.
+    pub(crate) fn next(&mut self, place: u32, kind: Kind) -> u32 {
+        let last = &mut self.variants[(place ^ self.first) as usize][kind as usize];
+        loop {
+            *last = (*last + 1) % HALF;
+            let variant = kind as u8 * HALF + *last;
+            let key = place << 8 | u32::from(variant);
+            // no key is 0
+            if variant != 0 && !self.chosen.remove(&key) {
+                return key;
             }
-            Kind::Promised => {
-                *promised = (*promised + 1) % HALF;
-                HALF | *promised
-            }
-        };
-        Some((place, place << 8 | u32::from(variant)))
+        }
+    }
+
+    /// A bind chose this key.
+    pub(crate) fn choose(&mut self, key: u32) {
+        self.chosen.insert(key);
     }
 
     pub(crate) fn put(&mut self, place: u32) {

@@ -125,17 +125,17 @@ impl<B: Backend> Mw<B> {
         bind: &MwBind<'_, B>,
         key: Option<u32>,
     ) -> Result<bool, MwError> {
-        let own = self.key;
-        let next = |key: u32| key & !VARIANT | key.wrapping_add(1) & VARIANT;
-        let key = match (self.mw_type, key) {
-            (MwType::Type1, _) | (_, None) => match next(own) {
-                // as of regions, no key is 0
-                key if key & VARIANT == 0 => next(key),
-                key => key,
-            },
-            (MwType::Type2, Some(key)) => own & !VARIANT | key & VARIANT,
-        };
         let card = self.pd.card.clone();
+        let mut keys = lock(&card.keys);
+        let key = match (self.mw_type, key) {
+            (MwType::Type1, _) | (_, None) => keys.next(self.place, Kind::Promised),
+            (MwType::Type2, Some(key)) => {
+                let key = self.key & !VARIANT | key & VARIANT;
+                keys.choose(key);
+                key
+            }
+        };
+        drop(keys);
         let mut windows = lock(&card.windows);
         let Some(entry) = self.entry(&windows, qp, bind, key) else {
             return Ok(false);

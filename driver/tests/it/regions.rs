@@ -1,6 +1,6 @@
 //! Memory regions that change under their key.
 
-use ferroce_driver::{Access, BackendError, MrChange, MrError};
+use ferroce_driver::{Access, BackendError, MrChange, MrError, MwBind, MwType};
 use ferroce_proto::abi::cmd::opcode;
 
 use crate::fake::{ALL, Answer, PAGE};
@@ -198,6 +198,58 @@ fn keys_of_open_memory_are_apart() {
         seen[(i % 3).min(1)].insert(key(i % 3));
     }
     assert!(seen[0].is_disjoint(&seen[1]) && seen[0].len() > 64 && seen[1].len() > 64);
+}
+
+/// A peer may know the keys of a window that is gone: what comes to its place has others, for as long as there are.
+#[test]
+fn keys_of_windows_are_not_given_again() {
+    let (_fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let cq = context.create_cq(8).unwrap();
+    let mut qp = ferroce_driver::Qp::builder(&pd).cq(&cq).build().unwrap();
+    qp.connect(&crate::setup::peer()).unwrap();
+    let mut memory = vec![0u8; PAGE];
+    // SAFETY: the memory is there, and the card is a fake; this holds for all that follows.
+    let region = |base, access| unsafe { pd.reg_mr(base, PAGE, access) }.unwrap();
+    let base = memory.as_mut_ptr();
+    let whole = region(base, Access::LOCAL_WRITE | Access::MW_BIND);
+    let mut bound = std::collections::BTreeSet::new();
+    // the caller of a bind of type 2 chooses: those behind the present key, and others
+    for (mw_type, chosen) in [
+        (MwType::Type1, &[None; 5] as &[_]),
+        (
+            MwType::Type2,
+            &[Some(1), Some(2), Some(3), Some(200), Some(0)],
+        ),
+        (MwType::Type2, &[Some(255), Some(77), Some(130)]),
+    ] {
+        let mut window = pd.alloc_mw(mw_type).unwrap();
+        bound.insert(window.rkey());
+        for &key in chosen {
+            let key = key.map(|ahead| window.rkey().wrapping_add(ahead));
+            let bind = MwBind {
+                mr: Some(&whole),
+                addr: whole.addr(),
+                len: 8,
+                access: Access::REMOTE_READ,
+            };
+            assert!(window.bind(&qp, &bind, key).unwrap());
+            bound.insert(window.rkey());
+            if mw_type == MwType::Type2 {
+                assert!(qp.invalidate(window.rkey()).unwrap());
+            }
+        }
+    }
+    let mut at_places = 0;
+    // each place comes a hundred times
+    for _ in 0..100 * 64 {
+        let key = region(base, Access::LOCAL_WRITE).rkey();
+        assert!(!bound.contains(&key), "{key:#x} in {bound:x?}");
+        at_places += usize::from(bound.iter().any(|bound| bound >> 8 == key >> 8));
+        let key = pd.alloc_mr(8, Access::empty()).unwrap().rkey();
+        assert!(!bound.contains(&key), "{key:#x} in {bound:x?}");
+    }
+    assert!(at_places > 100);
 }
 
 /// What the driver reports of a region is certain, or the card reaches no memory any more.
