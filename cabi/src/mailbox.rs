@@ -44,12 +44,26 @@ impl<T> Mailbox<T> {
     }
 
     /// The oldest event; waits for one unless the program made the descriptor not block.
+    ///
+    /// # Errors
+    /// `EAGAIN`, and the system's.
     pub fn take(&self) -> Result<T, Errno> {
+        self.take_with(Some)
+    }
+
+    /// What `then` makes of the oldest event, and drops the event if that is nothing; waits as [`take`](Self::take) does.
+    /// `then` has the lock: whoever takes out events finds this one here, or what `then` did with it.
+    ///
+    /// # Errors
+    /// As of [`take`](Self::take).
+    pub fn take_with<R>(&self, mut then: impl FnMut(T) -> Option<R>) -> Result<R, Errno> {
         loop {
             let mut events = lock(&self.events);
-            if let Some(event) = events.pop_front() {
+            while let Some(event) = events.pop_front() {
                 self.uncount(1);
-                return Ok(event);
+                if let Some(made) = then(event) {
+                    return Ok(made);
+                }
             }
             drop(events);
             if fcntl_getfl(&self.fd)?.contains(OFlags::NONBLOCK) {
@@ -86,13 +100,16 @@ impl<T> Mailbox<T> {
 #[cfg(test)]
 mod tests {
     use std::os::fd::BorrowedFd;
-    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, mpsc};
     use std::thread;
+    use std::time::Duration;
 
     use rustix::event::Timespec;
     use rustix::fs::fcntl_setfl;
 
     use super::*;
+    use crate::handle::Acks;
 
     fn is_readable<T>(mailbox: &Mailbox<T>) -> bool {
         // SAFETY: it is open as long as the mailbox.
@@ -111,6 +128,55 @@ mod tests {
         assert!(!is_readable(&mailbox));
         fcntl_setfl(&mailbox.fd, OFlags::NONBLOCK).unwrap();
         assert_eq!(mailbox.take(), Err(Errno::AGAIN));
+    }
+
+    /// Whoever destroys an object of which another thread has an event in hand waits for its acknowledgement.
+    #[test]
+    fn an_event_in_hand_is_waited_for() {
+        let (mailbox, acks) = (Mailbox::new().unwrap(), Acks::default());
+        let is_over = AtomicBool::new(false);
+        let ((is_in_hand, wait_in_hand), (go, wait_go)) = (mpsc::channel(), mpsc::channel());
+        mailbox.put(7);
+        thread::scope(|scope| {
+            let (mailbox, acks, is_over) = (&mailbox, &acks, &is_over);
+            let takes = scope.spawn(move || {
+                mailbox.take_with(|event| {
+                    is_in_hand.send(()).unwrap();
+                    wait_go.recv().unwrap();
+                    acks.taken();
+                    Some(event)
+                })
+            });
+            wait_in_hand.recv().unwrap();
+            scope.spawn(|| {
+                mailbox.discard(|_| true);
+                acks.wait();
+                is_over.store(true, Ordering::Relaxed);
+            });
+            let is_held = || {
+                thread::sleep(Duration::from_millis(50));
+                !is_over.load(Ordering::Relaxed)
+            };
+            let before = is_held();
+            go.send(()).unwrap();
+            assert_eq!(takes.join().unwrap(), Ok(7));
+            let after = is_held();
+            acks.acknowledge(1);
+            assert!(before && after);
+        });
+        assert!(is_over.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn what_nothing_is_made_of_is_dropped() {
+        let mailbox = Mailbox::new().unwrap();
+        (0..4).for_each(|event| mailbox.put(event));
+        assert_eq!(
+            mailbox.take_with(|event| (event == 2).then_some("two")),
+            Ok("two")
+        );
+        assert_eq!(mailbox.take(), Ok(3));
+        assert!(!is_readable(&mailbox));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::card::{Card, Interrupts, Receivers};
 use crate::context::{ContextHandle, PORT};
 use crate::cq::{Channel, CqHandle};
 use crate::errno::or_minus_one;
-use crate::handle::{Object, get};
+use crate::handle::{Acks, Object, get};
 use crate::qp::QpHandle;
 use crate::srq::SrqHandle;
 
@@ -80,7 +80,7 @@ fn deliver(card: &Card, event: AsyncEvent) {
 }
 
 /// Calls `then` with the acknowledgements of an event's object, if that object exists.
-fn with_acks(kind: c_int, element: Opaque, then: impl FnOnce(&crate::handle::Acks)) -> bool {
+fn with_acks(kind: c_int, element: Opaque, then: impl FnOnce(&Acks)) -> bool {
     match kind {
         IBV_EVENT_CQ_ERR => get::<CqHandle>(element.cast())
             .map(|cq| then(&cq.failures))
@@ -102,13 +102,10 @@ unsafe extern "C" fn ibv_get_async_event(
 ) -> c_int {
     let next = || {
         let context = get::<ContextHandle>(context)?;
-        loop {
-            let ShownEvent { kind, element } = context.events.0.take()?;
+        context.events.0.take_with(|ShownEvent { kind, element }| {
             let element = std::ptr::without_provenance_mut(element);
-            if with_acks(kind, element, crate::handle::Acks::taken) {
-                break Ok((kind, element));
-            }
-        }
+            with_acks(kind, element, Acks::taken).then_some((kind, element))
+        })
     };
     or_minus_one(next().map(|(event_type, element)| {
         // SAFETY: the caller gives a place for the event.

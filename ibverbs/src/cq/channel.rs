@@ -112,15 +112,11 @@ unsafe extern "C" fn ibv_get_cq_event(
 ) -> c_int {
     let next = || {
         let channel = get::<Channel>(channel)?;
-        loop {
-            let addr = channel.events.take()?;
-            let found = get::<CqHandle>(std::ptr::without_provenance_mut(addr));
-            // Destroyed meanwhile, or not yet.
-            if let Ok(found) = found {
-                found.events.taken();
-                break Ok(found);
-            }
-        }
+        channel.events.take_with(|addr| {
+            let found = get::<CqHandle>(std::ptr::without_provenance_mut(addr)).ok()?;
+            found.events.taken();
+            Some(found)
+        })
     };
     or_minus_one(next().map(|found| {
         // SAFETY: the caller gives places for both.
