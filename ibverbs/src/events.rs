@@ -67,6 +67,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
         }
         AsyncEvent::SrqLimit { srqn } => {
             for srq in SrqHandle::registry().all(|s| s.number == srqn && is_of(s.context())) {
+                // The card has forgotten the limit.
+                srq.limit.store(0, Ordering::Relaxed);
                 let (kind, element) = (IBV_EVENT_SRQ_LIMIT_REACHED, srq.shown().addr());
                 srq.context().events.0.put(ShownEvent { kind, element });
             }

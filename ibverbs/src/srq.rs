@@ -21,7 +21,8 @@ pub(crate) struct SrqHandle {
     pd: Held<PdHandle>,
     max_wr: u32,
     max_sge: u32,
-    limit: AtomicU32,
+    /// That is armed; 0 once it was reached.
+    pub(crate) limit: AtomicU32,
     users: Users,
     pub(crate) events: Acks,
 }

@@ -49,10 +49,14 @@ static void srq_limit(struct ibv_context *context, struct ibv_pd *pd, struct ibv
 	for (int i = 0; i < 2; i++)
 		MUST(ibv_post_srq_recv(srq, &recv, &bad_recv) == 0);
 	MUST(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == 0);
+	MUST(ibv_query_srq(srq, &limit) == 0);
+	expect("the limit is armed", limit.srq_limit, 2);
 	MUST(ibv_post_send(qp, &send, &bad_send) == 0);
 	for (int i = 0; i < 2; i++)
 		expect("SEND to itself", completion(cq).status, IBV_WC_SUCCESS);
 	event(context, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
+	MUST(ibv_query_srq(srq, &limit) == 0);
+	expect("the limit was reached", limit.srq_limit, 0);
 	MUST(ibv_modify_qp(qp, &error, IBV_QP_STATE) == 0);
 	event(context, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
 	REFUSED(ibv_destroy_qp(qp), 0);
