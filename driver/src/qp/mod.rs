@@ -130,6 +130,12 @@ impl<B: Backend> Qp<B> {
         self.state
     }
 
+    /// Q_Key that datagrams to it must bring (UD), from RTR on.
+    #[must_use]
+    pub fn qkey(&self) -> u32 {
+        self.image.qkey
+    }
+
     /// Send requests that may be posted at a time, each with the longest list or inline data: no fewer than asked for.
     #[must_use]
     pub fn max_send_wr(&self) -> u32 {

@@ -228,7 +228,8 @@ unsafe extern "C" fn wr_atomic_fetch_add(qp: *mut ibv_qp_ex, rkey: u32, addr: u6
 
 unsafe extern "C" fn wr_set_ud_addr(qp: *mut ibv_qp_ex, ah: *mut ibv_ah, qpn: u32, qkey: u32) {
     on_last(qp, |qp, batch| {
-        batch.address(qp.destination(ah, qpn, qkey)?)
+        let own = || qp.qp.with(|qp| Ok(qp.qkey()));
+        batch.address(qp.destination((ah, qpn, qkey), own)?)
     });
 }
 

@@ -16,7 +16,7 @@ use crate::abi::*;
 use crate::context::Opened;
 use crate::cq::CqHandle;
 use crate::errno::{Errno, ToErrno, or_null, status};
-use crate::handle::{Acks, Core, Held, Object, Shown, get, lock, object};
+use crate::handle::{Acks, Core, Held, Object, Shown, get, object};
 use crate::pd::PdHandle;
 use crate::srq::SrqHandle;
 use crate::turn::Turn;
@@ -32,7 +32,7 @@ pub(crate) struct QpHandle {
     pub(crate) number: u32,
     /// As it was made, with the sizes it got.
     init: ibv_qp_init_attr,
-    /// Attributes as they were set.
+    /// Attributes as they were set. Whoever has their lock may take that of `qp`, not the other way round.
     attr: Mutex<ibv_qp_attr>,
     pd: Held<PdHandle>,
     _cqs: [Held<CqHandle>; 2],
@@ -206,11 +206,6 @@ extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
 impl QpHandle {
     fn is_ud(qp: &Qp) -> bool {
         qp.qp_type() == QpType::Ud
-    }
-
-    /// Q_Key of its own, for datagrams that name none.
-    fn qkey(&self) -> u32 {
-        lock(&self.attr).qkey
     }
 }
 

@@ -20,16 +20,15 @@ pub(super) const MAX_INLINE: usize = 512;
 const OWN_QKEY: u32 = 1 << 31;
 
 impl QpHandle {
-    /// Where a datagram goes.
+    /// Where a datagram goes; `own` is the Q_Key of the queue pair.
     pub(super) fn destination(
         &self,
-        ah: *mut ibv_ah,
-        qpn: u32,
-        qkey: u32,
+        (ah, qpn, qkey): (*mut ibv_ah, u32, u32),
+        own: impl FnOnce() -> Result<u32, Errno>,
     ) -> Result<Destination, Errno> {
         let qkey = match qkey & OWN_QKEY {
             0 => qkey,
-            _ => self.qkey(),
+            _ => own()?,
         };
         get::<AhHandle>(ah)?.to(&self.pd, qpn, qkey)
     }
@@ -43,7 +42,8 @@ impl QpHandle {
             rkey: rdma.rkey,
         };
         let imm = u32::from_be(wr.imm_data);
-        let destination = || self.destination(ud.ah, ud.remote_qpn, ud.remote_qkey);
+        let to = (ud.ah, ud.remote_qpn, ud.remote_qkey);
+        let destination = || self.destination(to, || Ok(qp.qkey()));
         Ok(match wr.opcode {
             IBV_WR_SEND if Self::is_ud(qp) => SendOp::Datagram(destination()?),
             IBV_WR_SEND_WITH_IMM if Self::is_ud(qp) => SendOp::DatagramImm(destination()?, imm),

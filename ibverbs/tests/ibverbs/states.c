@@ -2,6 +2,8 @@
 
 #include "check.h"
 
+#include <pthread.h>
+
 static int state(struct ibv_qp *qp)
 {
 	struct ibv_qp_init_attr init;
@@ -19,6 +21,8 @@ static int to(struct ibv_qp *qp, int state, int mask, int from)
 	return ibv_modify_qp(qp, &attr, mask | IBV_QP_STATE);
 }
 
+static unsigned int qkey = 5;
+
 static int post(struct ibv_qp *qp, struct ibv_ah *ah, unsigned int lkey)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)memory, .length = 8, .lkey = lkey };
@@ -27,7 +31,7 @@ static int post(struct ibv_qp *qp, struct ibv_ah *ah, unsigned int lkey)
 
 	send.wr.ud.ah = ah;
 	send.wr.ud.remote_qpn = qp->qp_num;
-	send.wr.ud.remote_qkey = 5;
+	send.wr.ud.remote_qkey = qkey;
 	return ibv_post_send(qp, &send, &bad);
 }
 
@@ -38,21 +42,37 @@ static void receive(struct ibv_qp *qp)
 	MUST(ibv_post_recv(qp, &recv, &bad) == 0);
 }
 
-/* A bad request ends the send queue of datagrams alone, and the program may start it again. */
-static void send_queue_error(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
+/* A queue pair for datagrams, in RTS. */
+static struct ibv_qp *datagrams(struct ibv_pd *pd, struct ibv_cq *cq)
 {
-	struct ibv_ah_attr path = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = 1 } };
 	struct ibv_qp_init_attr init = qp_attr(cq);
 	struct ibv_qp *qp;
-	struct ibv_ah *ah;
 
 	init.qp_type = IBV_QPT_UD;
 	MUST(qp = ibv_create_qp(pd, &init));
-	MUST(ibv_query_gid(qp->context, 1, 1, &path.grh.dgid) == 0);
-	MUST(ah = ibv_create_ah(pd, &path));
 	MUST(to(qp, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0) == 0);
 	MUST(to(qp, IBV_QPS_RTR, 0, 0) == 0);
 	MUST(to(qp, IBV_QPS_RTS, IBV_QP_SQ_PSN, 0) == 0);
+	return qp;
+}
+
+/* The card's own address. */
+static struct ibv_ah *own_address(struct ibv_pd *pd)
+{
+	struct ibv_ah_attr path = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = 1 } };
+	struct ibv_ah *ah;
+
+	MUST(ibv_query_gid(pd->context, 1, 1, &path.grh.dgid) == 0);
+	MUST(ah = ibv_create_ah(pd, &path));
+	return ah;
+}
+
+/* A bad request ends the send queue of datagrams alone, and the program may start it again. */
+static void send_queue_error(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
+{
+	struct ibv_qp *qp = datagrams(pd, cq);
+	struct ibv_ah *ah = own_address(pd);
+
 	MUST(post(qp, ah, mr->lkey ^ 0xff) == 0);
 	expect("no such key", completion(cq).status, IBV_WC_LOC_PROT_ERR);
 	expect("state", state(qp), IBV_QPS_SQE);
@@ -87,6 +107,39 @@ static void broken(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
 	REFUSED(to(qp, IBV_QPS_SQD, 0, 0), EINVAL);
 	expect("state", state(qp), IBV_QPS_ERR);
 	REFUSED(to(qp, IBV_QPS_RTS, 0, 0), EINVAL);
+	REFUSED(ibv_destroy_qp(qp), 0);
+}
+
+/* Times that the Q_Key changes while datagrams are sent. */
+#define CHANGES 200
+
+static volatile int all_changed;
+
+static void *change_qkey(void *qp)
+{
+	for (int i = 0; i < CHANGES; i++) {
+		struct ibv_qp_attr attr = { .qkey = i };
+
+		MUST(ibv_modify_qp(qp, &attr, IBV_QP_QKEY) == 0);
+	}
+	all_changed = 1;
+	return NULL;
+}
+
+/* One thread sends with the Q_Key of the queue pair, which the other changes. */
+static void own_qkey(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
+{
+	struct ibv_qp *qp = datagrams(pd, cq);
+	pthread_t thread;
+
+	qkey = 0x80000000; /* the queue pair's own */
+	alarm(60);
+	MUST(pthread_create(&thread, NULL, change_qkey, qp) == 0);
+	/* One without address is refused after its Q_Key was looked at, and takes no room. */
+	while (!all_changed)
+		REFUSED(post(qp, NULL, mr->lkey), EINVAL);
+	MUST(pthread_join(thread, NULL) == 0);
+	alarm(0);
 	REFUSED(ibv_destroy_qp(qp), 0);
 }
 
@@ -132,6 +185,7 @@ int main(void)
 	send_queue_error(pd, cq, mr);
 	broken(pd, cq, mr);
 	flushed(pd, cq, mr);
+	own_qkey(pd, cq, mr);
 	REFUSED(ibv_dereg_mr(mr), 0);
 	REFUSED(ibv_destroy_cq(cq), 0);
 	REFUSED(ibv_dealloc_pd(pd), 0);
