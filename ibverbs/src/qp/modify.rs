@@ -155,9 +155,10 @@ impl QpHandle {
 
     fn modify(&self, new: &ibv_qp_attr, mask: c_int) -> Result<(), Errno> {
         let from = self.qp.with(|qp| {
-            // The card itself enters ERR and SQE. A change to ERR or RESET need not ask it.
-            let asks =
-                mask & IBV_QP_STATE == 0 || !matches!(new.qp_state, IBV_QPS_RESET | IBV_QPS_ERR);
+            // The card itself enters ERR and SQE. A change to ERR or RESET need not ask it, unless the state must be right.
+            let asks = mask & IBV_QP_STATE == 0
+                || mask & IBV_QP_CUR_STATE != 0
+                || !matches!(new.qp_state, IBV_QPS_RESET | IBV_QPS_ERR);
             if asks && !matches!(qp.state(), QpState::Reset | QpState::Init) {
                 qp.refresh().map_err(|e| {
                     explain(&e);

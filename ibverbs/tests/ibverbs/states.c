@@ -107,6 +107,13 @@ static void broken(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
 	REFUSED(to(qp, IBV_QPS_SQD, 0, 0), EINVAL);
 	expect("state", state(qp), IBV_QPS_ERR);
 	REFUSED(to(qp, IBV_QPS_RTS, 0, 0), EINVAL);
+	/* Where the program names the state that it is in, this is asked for. */
+	REFUSED(to(qp, IBV_QPS_RESET, IBV_QP_CUR_STATE, IBV_QPS_ERR), 0);
+	connect_to(qp, qp->qp_num);
+	MUST(post(qp, NULL, mr->lkey ^ 0xff) == 0);
+	expect("no such key", completion(cq).status, IBV_WC_LOC_PROT_ERR);
+	REFUSED(to(qp, IBV_QPS_RESET, IBV_QP_CUR_STATE, IBV_QPS_RTS), EINVAL);
+	REFUSED(to(qp, IBV_QPS_RESET, IBV_QP_CUR_STATE, IBV_QPS_ERR), 0);
 	REFUSED(ibv_destroy_qp(qp), 0);
 }
 
