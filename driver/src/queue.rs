@@ -243,7 +243,7 @@ impl SharedQueue {
         while consumer != producer && !self.is_open(self.place(consumer)) {
             consumer = consumer.wrapping_add(1);
         }
-        // a caller that reads at the same time comes to the same or an earlier end, both true
+        // Another call at the same time may store an entry before this one: all before that are done too.
         self.consumer.store(consumer, Ordering::Relaxed);
         let open = producer.wrapping_sub(self.done.load(Ordering::Acquire));
         let room = self.size() - producer.wrapping_sub(consumer);

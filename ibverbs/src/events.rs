@@ -43,8 +43,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
         }
     };
     match event {
-        // Programs take it for the loss of the queue pair's completions (IB1 11.6.3.2): of a failure that completes a
-        // request with a cause of its own that request tells.
+        // To a program this event means that completions were lost (IB1 11.6.3.2). The completion of a request tells of every
+        // other failure.
         AsyncEvent::QpFatal {
             qpn,
             status: WcStatus::GeneralErr,
