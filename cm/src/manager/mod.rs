@@ -98,9 +98,10 @@ struct Connection {
     /// The peer's communication ID.
     remote: u32,
     peer: Address,
-    /// The peer's card, of a connection that it asked for.
+    /// The peer's card, and the queue pairs of both, as far as REQ and REP have named them.
     guid: u64,
     remote_qpn: u32,
+    local_qpn: u32,
     tid: u64,
     state: State,
     /// Its events are not reported any more.
@@ -188,7 +189,10 @@ impl Manager {
     /// Asks for a connection. `req` is without communication ID and GUID.
     pub fn connect(&mut self, now: Duration, peer: Address, req: Req) -> Id {
         let tid = self.next_tid();
-        let id = self.add(Connection::new(peer, tid, State::ReqReceived));
+        let id = self.add(Connection {
+            local_qpn: req.qpn,
+            ..Connection::new(peer, tid, State::ReqReceived)
+        });
         let guid = self.guid;
         let message = Message::Req(Req {
             local: id,
@@ -225,11 +229,12 @@ impl Manager {
 
     /// Accepts a connection that was asked for. `rep` is without communication IDs and GUID.
     pub fn accept(&mut self, now: Duration, id: Id, rep: Rep) -> Result<(), WrongState> {
-        let c = self.get(id)?;
+        let c = self.connections.get_mut(&id).ok_or(WrongState)?;
         let (peer, tid, remote) = (c.peer, c.tid, c.remote);
         if !matches!(c.state, State::ReqReceived) {
             return Err(WrongState);
         }
+        c.local_qpn = rep.qpn;
         let guid = self.guid;
         let message = Message::Rep(Rep {
             local: id,
@@ -381,6 +386,7 @@ impl Connection {
             peer,
             guid: 0,
             remote_qpn: 0,
+            local_qpn: 0,
             tid,
             state,
             is_detached: false,

@@ -26,7 +26,7 @@ impl Manager {
                     self.report(id, CmEvent::Established);
                 }
             }
-            Message::Dreq(ends, _) => self.on_dreq(now, from, tid, ends),
+            Message::Dreq(ends, qpn) => self.on_dreq(now, from, tid, ends, qpn),
             Message::Drep(ends) => {
                 if let Some(id) = self.of(from, ends)
                     && matches!(self.connections[&id].state, State::DreqSent(_))
@@ -68,6 +68,10 @@ impl Manager {
     }
 
     fn on_req(&mut self, from: Address, tid: u64, req: Req) {
+        let no_peer = Ends {
+            local: 0,
+            remote: req.local,
+        };
         if let Some(id) = self.asked(from, req.local, req.guid) {
             let connection = &self.connections[&id];
             match &connection.state {
@@ -89,10 +93,6 @@ impl Manager {
             }
             return;
         }
-        let no_peer = Ends {
-            local: 0,
-            remote: req.local,
-        };
         let ends = IpHeader::parse(&req.private);
         let found = ends.and_then(|ends| {
             let listener = self.listener(req.service, &ends)?;
@@ -101,7 +101,8 @@ impl Manager {
         let Some((key, ends)) = found else {
             return self.refuse(from, tid, no_peer, about::REQ, reason::INVALID_SERVICE_ID);
         };
-        if req.transport > 1 {
+        // Listeners have reliable connections.
+        if req.transport != 0 {
             return self.refuse(from, tid, no_peer, about::REQ, reason::INVALID_TRANSPORT);
         }
         if self.is_crowded() {
@@ -172,14 +173,19 @@ impl Manager {
         }
     }
 
-    fn on_dreq(&mut self, now: Duration, from: Address, tid: u64, ends: Ends) {
+    fn on_dreq(&mut self, now: Duration, from: Address, tid: u64, ends: Ends, qpn: u32) {
+        let known = self.of(from, ends);
+        // A message has 24 bits of the number.
+        if known.is_some_and(|id| self.connections[&id].local_qpn & 0xff_ffff != qpn) {
+            return;
+        }
         // A DREQ for an unknown connection gets a DREP too.
         let answer = Ends {
             local: ends.remote,
             remote: ends.local,
         };
         self.send(from, tid, Message::Drep(answer));
-        let Some(id) = self.of(from, ends) else {
+        let Some(id) = known else {
             return;
         };
         if let State::Established | State::RepSent(_) | State::RepReceived | State::DreqSent(_) =

@@ -97,6 +97,13 @@ fn a_reject_has_a_reason() {
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, 1));
     let none = Box::new([0; 148]);
     assert_eq!(world.next(0), (id, CmEvent::Rejected(8, none.clone())));
+    // There is one, of connections of another kind.
+    let uc = Req {
+        transport: 1,
+        ..req(0, PortSpace::Tcp, PORT)
+    };
+    let id = world.sides[0].connect(world.now, address(1), uc);
+    assert_eq!(world.next(0), (id, CmEvent::Rejected(9, none.clone())));
     // The program does not want to.
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
     let (b, _) = world.next(1);
@@ -141,12 +148,7 @@ fn a_stale_connection_is_asked_for_again() {
         reason: 10,
         private: [0; 148],
     });
-    let bytes = Mad {
-        tid: 1,
-        message: rej,
-    }
-    .emit();
-    world.sides[0].receive(world.now, address(1), &bytes);
+    world.receive(0, address(1), rej);
     // It is sent again, and comes.
     assert!(matches!(world.next(1).1, CmEvent::ReqReceived(..)));
     assert_eq!(world.event[0], []);

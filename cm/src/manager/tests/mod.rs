@@ -85,6 +85,12 @@ impl World {
         }
     }
 
+    /// A side gets a message from an address.
+    pub(super) fn receive(&mut self, side: usize, from: Address, message: Message) {
+        let mad = Mad { tid: 1, message }.emit();
+        self.sides[side].receive(self.now, from, &mad);
+    }
+
     /// Carries messages until no side has one.
     pub(super) fn carry(&mut self) {
         loop {

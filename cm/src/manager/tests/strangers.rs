@@ -37,8 +37,7 @@ fn messages_of_others_do_nothing() {
             ..rep()
         }),
     ] {
-        let mad = Mad { tid: 1, message }.emit();
-        world.sides[0].receive(world.now, stranger, &mad);
+        world.receive(0, stranger, message);
     }
     while let Some(output) = world.sides[0].output() {
         // The stranger is answered, at its own address.
@@ -47,13 +46,10 @@ fn messages_of_others_do_nothing() {
             "{output:?}"
         );
     }
-    // Numbers that do not fit each other.
-    let mad = Mad {
-        tid: 1,
-        message: Message::Dreq(ends(b + 1, a), 5),
-    }
-    .emit();
-    world.sides[0].receive(world.now, address(1), &mad);
+    // Numbers that do not fit each other: queue pairs 5 and 8 are connected.
+    world.receive(0, address(1), Message::Dreq(ends(b + 1, a), 5));
+    world.receive(0, address(1), Message::Dreq(ends(b, a), 8));
+    world.receive(1, address(0), Message::Dreq(ends(a, b), 5));
     world.carry();
     assert_eq!(world.event, [vec![], vec![]]);
     world.disconnected([a, b]);
@@ -68,12 +64,7 @@ fn requests_are_bounded() {
             guid: 1,
             ..req(0, PortSpace::Tcp, PORT)
         };
-        let mad = Mad {
-            tid: 1,
-            message: Message::Req(req),
-        }
-        .emit();
-        world.sides[1].receive(world.now, address(0), &mad);
+        world.receive(1, address(0), Message::Req(req));
     }
     assert_eq!(world.sides[1].connections.len(), UNDECIDED);
 }
