@@ -9,14 +9,10 @@
 //! use std::net::{IpAddr, Ipv4Addr};
 //! use std::time::Duration;
 //!
-//! use ferroce_cm::{Address, CmEvent, Family, IpHeader, Listener, Manager, Output, PortSpace, Rep, Req};
+//! use ferroce_cm::{Address, CmEvent, Family, IpHeader, Listener, Manager, Output, PortSpace, Rep, Req, gid};
 //!
 //! let now = Duration::ZERO;
 //! let ips = [1, 2].map(|last| IpAddr::from(Ipv4Addr::new(10, 0, 0, last)));
-//! let gid = |ip: IpAddr| match ip {
-//!     IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-//!     IpAddr::V6(ip) => ip.octets(),
-//! };
 //! let peers = ips.map(|ip| Address { sgid_index: 0, gid: gid(ip) });
 //! let (mut client, mut server) = (Manager::new(1, 100), Manager::new(2, 200));
 //!

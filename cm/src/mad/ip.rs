@@ -31,6 +31,14 @@ impl PortSpace {
     }
 }
 
+/// The GID of an address.
+pub fn gid(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
+    }
+}
+
 /// Where the two ends are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpHeader {

@@ -8,7 +8,7 @@ mod tests;
 
 use bytes::Bytes;
 pub use bytes::MAD_BYTES;
-pub use ip::{IP_BYTES, IpHeader, PortSpace};
+pub use ip::{IP_BYTES, IpHeader, PortSpace, gid};
 pub use req::Req;
 
 /// Where a message starts, behind the head of every MAD.
@@ -42,6 +42,8 @@ pub mod reason {
     pub const INVALID_SERVICE_ID: u16 = 8;
     /// A transport that is not offered.
     pub const INVALID_TRANSPORT: u16 = 9;
+    /// An address that is not the sender's.
+    pub const INVALID_GID: u16 = 12;
     /// The program said no.
     pub const CONSUMER: u16 = 28;
 }

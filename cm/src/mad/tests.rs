@@ -200,6 +200,7 @@ fn messages_of_linux_are_read_and_written() {
     let ends = IpHeader::parse(&req.private).unwrap();
     let [from, to] = ["fd00::2", "fd00::1"].map(|ip| ip.parse::<IpAddr>().unwrap());
     assert_eq!((ends.from, ends.to, ends.port), (from, to, 0xadb7));
+    assert_eq!((req.local_gid, req.remote_gid), (gid(from), gid(to)));
     let mut again = mad.emit();
     // It names no rate.
     again[HEAD + 91] = 0;

@@ -19,7 +19,7 @@ use repeat::{ANSWER, DECIDE, RETRIES, TIME_WAIT, UNDECIDED, time};
 
 use crate::mad::{
     Ends, IpHeader, MAD_BYTES, Mad, Message, Mra, PortSpace, Rej, Rep, Req, SidrRep, SidrReq,
-    about, reason,
+    about, gid, reason,
 };
 
 /// Where a peer is: an entry of the GID table, and its GID.

@@ -7,6 +7,11 @@ use super::*;
 /// The peer takes the queue pair for one of a connection that is gone, and says no until it has forgotten that.
 const STALE: u16 = 10;
 
+/// The header, if there is one, names the address that it came from.
+fn is_of(ends: Option<IpHeader>, from: Address) -> bool {
+    ends.is_none_or(|ends| gid(ends.from) == from.gid)
+}
+
 impl Manager {
     /// A MAD came from `from`. What is none, or fits nothing, is left.
     pub fn receive(&mut self, now: Duration, from: Address, bytes: &[u8]) {
@@ -72,6 +77,11 @@ impl Manager {
             local: 0,
             remote: req.local,
         };
+        let ends = IpHeader::parse(&req.private);
+        // The queue pair would be connected to the one, and the answer goes to the other.
+        if req.local_gid != from.gid || !is_of(ends, from) {
+            return self.refuse(from, tid, no_peer, about::REQ, reason::INVALID_GID);
+        }
         if let Some(id) = self.asked(from, req.local, req.guid) {
             let connection = &self.connections[&id];
             match &connection.state {
@@ -93,7 +103,6 @@ impl Manager {
             }
             return;
         }
-        let ends = IpHeader::parse(&req.private);
         let found = ends.and_then(|ends| {
             let listener = self.listener(req.service, &ends)?;
             (listener.space == PortSpace::Tcp).then_some((listener.key, ends))
@@ -197,8 +206,9 @@ impl Manager {
     }
 
     fn on_sidr_req(&mut self, from: Address, tid: u64, req: SidrReq) {
-        /// There is no listener.
+        /// There is no listener; the sender names another's address, as of REQs.
         const UNSUPPORTED: u8 = 1;
+        const REJECTED: u8 = 2;
         let known = self.connections.values().find(|c| {
             let state = &c.state;
             let is_sidr = matches!(state, State::SidrReceived | State::SidrAnswered(..));
@@ -212,14 +222,15 @@ impl Manager {
             return;
         }
         let ends = IpHeader::parse(&req.private);
-        let found = ends.and_then(|ends| {
+        let is_own = is_of(ends, from);
+        let found = ends.filter(|_| is_own).and_then(|ends| {
             let listener = self.listener(req.service, &ends)?;
             (listener.space == PortSpace::Udp).then_some((listener.key, ends))
         });
         let Some((key, ends)) = found else {
             let none = SidrRep {
                 request: req.request,
-                status: UNSUPPORTED,
+                status: if is_own { UNSUPPORTED } else { REJECTED },
                 qpn: 0,
                 service: req.service,
                 qkey: 0,

@@ -18,6 +18,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, write};
 
 use crate::errno::{Errno, log};
+pub(crate) use ferroce_cm::gid;
 use ferroce_cm::{Address, CmEvent, Id, Manager, Output, WrongState};
 use gsi::Gsi;
 use verbs::*;
@@ -102,14 +103,6 @@ pub(crate) fn path(to: Address) -> ibv_ah_attr {
 /// The address that a GID stands for.
 pub(crate) fn ip(gid: [u8; 16]) -> IpAddr {
     Ipv6Addr::from(gid).to_canonical()
-}
-
-/// The GID of an address.
-pub(crate) fn gid(ip: IpAddr) -> [u8; 16] {
-    match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-        IpAddr::V6(ip) => ip.octets(),
-    }
 }
 
 /// The port that was opened.

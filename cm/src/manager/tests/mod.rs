@@ -11,9 +11,10 @@ use crate::mad::IP_BYTES;
 pub(super) const PORT: u16 = 7174;
 
 pub(super) fn address(side: usize) -> Address {
-    let mut gid = [0; 16];
-    gid[15] = side as u8 + 1;
-    Address { sgid_index: 0, gid }
+    Address {
+        sgid_index: 0,
+        gid: gid(ip(side)),
+    }
 }
 
 pub(super) fn ip(side: usize) -> IpAddr {

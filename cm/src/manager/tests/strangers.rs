@@ -56,6 +56,58 @@ fn messages_of_others_do_nothing() {
 }
 
 #[test]
+fn nobody_asks_in_the_name_of_another() {
+    let mut world = World::new(|_, _| false);
+    world.sides[1].listen(Listener {
+        key: 78,
+        space: PortSpace::Udp,
+        port: PORT,
+        address: None,
+        family: Family::V4,
+    });
+    let liar = Address {
+        sgid_index: 0,
+        gid: gid([10, 0, 0, 9].into()),
+    };
+    let whole = req(0, PortSpace::Tcp, PORT);
+    // The header names another, or the path does.
+    let path = Req {
+        local_gid: liar.gid,
+        ..whole.clone()
+    };
+    let mut header = whole.clone();
+    let (port, from, to) = (4000, [10, 0, 0, 9].into(), ip(1));
+    IpHeader { port, from, to }.emit(&mut header.private);
+    let mut private = [0; 216];
+    private[..92].copy_from_slice(&whole.private);
+    let find = SidrReq {
+        request: 3,
+        service: PortSpace::Udp.service(PORT),
+        private,
+    };
+    for message in [
+        Message::Req(path),
+        Message::Req(header),
+        Message::SidrReq(find),
+    ] {
+        world.receive(1, liar, message);
+        let Some(Output::Send(to, mad)) = world.sides[1].output() else {
+            panic!("it is not refused");
+        };
+        assert_eq!(to, liar);
+        let why = match Mad::parse(&mad[..]).unwrap().message {
+            Message::Rej(rej) => rej.reason,
+            Message::SidrRep(rep) => rep.status.into(),
+            other => panic!("{other:?}"),
+        };
+        assert!(matches!(why, reason::INVALID_GID | 2), "{why}");
+    }
+    world.carry();
+    assert_eq!(world.event, [vec![], vec![]]);
+    world.assert_empty();
+}
+
+#[test]
 fn requests_are_bounded() {
     let mut world = World::new(|_, _| false);
     for n in 0..2 * UNDECIDED as u32 {
