@@ -42,6 +42,8 @@ pub mod reason {
     pub const INVALID_SERVICE_ID: u16 = 8;
     /// A transport that is not offered.
     pub const INVALID_TRANSPORT: u16 = 9;
+    /// The queue pair of the sender has a connection here, which the sender has forgotten.
+    pub const STALE_CONNECTION: u16 = 10;
     /// An address that is not the sender's.
     pub const INVALID_GID: u16 = 12;
     /// The program said no.

@@ -4,9 +4,6 @@ use std::time::Duration;
 
 use super::*;
 
-/// The peer takes the queue pair for one of a connection that is gone, and says no until it has forgotten that.
-const STALE: u16 = 10;
-
 /// The header, if there is one, names the address that it came from.
 fn is_of(ends: Option<IpHeader>, from: Address) -> bool {
     ends.is_none_or(|ends| gid(ends.from) == from.gid)
@@ -19,10 +16,10 @@ impl Manager {
             return;
         };
         match message {
-            Message::Req(req) => self.on_req(from, tid, req),
+            Message::Req(req) => self.on_req(now, from, tid, req),
             Message::Mra(mra) => self.on_mra(now, from, &mra),
             Message::Rej(rej) => self.on_rej(from, &rej),
-            Message::Rep(rep) => self.on_rep(from, tid, rep),
+            Message::Rep(rep) => self.on_rep(now, from, tid, rep),
             Message::Rtu(ends) => {
                 if let Some(id) = self.of(from, ends)
                     && matches!(self.connections[&id].state, State::RepSent(_))
@@ -59,6 +56,25 @@ impl Manager {
         all.find(|(_, c)| is_same(c)).map(|(&id, _)| id)
     }
 
+    /// Ends the connection that a queue pair of the peer has here already: the peer has forgotten it, as it connects the
+    /// queue pair anew (IB1 12.4.1). Whether there is one.
+    fn end_stale(&mut self, now: Duration, from: Address, guid: u64, qpn: u32) -> bool {
+        let is_same = |c: &Connection| {
+            let is_there = matches!(
+                c.state,
+                State::RepSent(_) | State::RepReceived | State::Established | State::DreqSent(_)
+            );
+            is_there && (c.guid, c.remote_qpn, c.peer.gid) == (guid, qpn, from.gid)
+        };
+        let mut all = self.connections.iter();
+        let Some(id) = all.find(|(_, c)| is_same(c)).map(|(&id, _)| id) else {
+            return false;
+        };
+        // Before the program has established it there is nothing to end yet.
+        let _ = self.disconnect(now, id);
+        true
+    }
+
     fn refuse(&mut self, to: Address, tid: u64, ends: Ends, about: u8, reason: u16) {
         let Ends { local, remote } = ends;
         let private = [0; 148];
@@ -72,7 +88,7 @@ impl Manager {
         self.send(to, tid, Message::Rej(rej));
     }
 
-    fn on_req(&mut self, from: Address, tid: u64, req: Req) {
+    fn on_req(&mut self, now: Duration, from: Address, tid: u64, req: Req) {
         let no_peer = Ends {
             local: 0,
             remote: req.local,
@@ -102,6 +118,9 @@ impl Manager {
                 _ => {}
             }
             return;
+        }
+        if self.end_stale(now, from, req.guid, req.qpn) {
+            return self.refuse(from, tid, no_peer, about::REQ, reason::STALE_CONNECTION);
         }
         let found = ends.and_then(|ends| {
             let listener = self.listener(req.service, &ends)?;
@@ -151,7 +170,8 @@ impl Manager {
             return;
         }
         match connection.state {
-            State::ReqSent(_) if rej.reason == STALE => {}
+            // The peer ends the connection that it takes for stale, and takes the REQ that comes again.
+            State::ReqSent(_) if rej.reason == reason::STALE_CONNECTION => {}
             State::ReqSent(_) | State::RepSent(_) | State::ReqReceived | State::RepReceived => {
                 let event = CmEvent::Rejected(rej.reason, Box::new(rej.private));
                 self.end(rej.remote, event);
@@ -160,20 +180,26 @@ impl Manager {
         }
     }
 
-    fn on_rep(&mut self, from: Address, tid: u64, rep: Rep) {
+    fn on_rep(&mut self, now: Duration, from: Address, tid: u64, rep: Rep) {
         let ends = Ends {
             local: rep.remote,
             remote: rep.local,
         };
-        let known = self.connections.get_mut(&rep.remote);
+        let known = self.connections.get(&rep.remote);
         let Some(c) = known.filter(|c| c.peer.gid == from.gid) else {
             return self.refuse(from, tid, ends, about::REP, reason::INVALID_COMM_ID);
         };
         match c.state {
             State::ReqSent(_) => {
-                c.remote = rep.local;
-                c.remote_qpn = rep.qpn;
-                c.state = State::RepReceived;
+                if self.end_stale(now, from, rep.guid, rep.qpn) {
+                    return self.refuse(from, tid, ends, about::REP, reason::STALE_CONNECTION);
+                }
+                if let Some(c) = self.connections.get_mut(&rep.remote) {
+                    c.remote = rep.local;
+                    c.guid = rep.guid;
+                    c.remote_qpn = rep.qpn;
+                    c.state = State::RepReceived;
+                }
                 self.report(rep.remote, CmEvent::RepReceived(Box::new(rep)));
             }
             // The RTU was lost.

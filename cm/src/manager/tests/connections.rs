@@ -154,6 +154,44 @@ fn a_stale_connection_is_asked_for_again() {
     assert_eq!(world.event[0], []);
 }
 
+/// The peer starts again and has forgotten a connection, whose queue pair it uses anew (IB1 12.4.1).
+#[test]
+fn a_stale_connection_ends() {
+    for side in [0, 1] {
+        // The side that was asked meets a REQ, the one that asked a REP.
+        let mut world = World::new(|_, _| false);
+        let old = world.connected()[side];
+        let guid = [100, 200][1 - side];
+        world.sides[1 - side] = Manager::new(guid, 1 << 30);
+        world.sides[1].unlisten(77);
+        world.sides[1].listen(Listener {
+            key: 77,
+            space: PortSpace::Tcp,
+            port: PORT,
+            address: None,
+            family: Family::V4,
+        });
+        let a = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
+        if side == 0 {
+            let (b, _) = world.next(1);
+            world.sides[1].accept(world.now, b, rep()).unwrap();
+            let none = Box::new([0; 148]);
+            assert_eq!(world.next(1), (b, CmEvent::Rejected(10, none)));
+        }
+        let gone = CmEvent::Disconnected { in_time: true };
+        assert_eq!(world.next(side), (old, gone));
+        assert_eq!(world.count(|m| matches!(m, Message::Rej(_))), 1);
+        assert_eq!(world.count(|m| matches!(m, Message::Dreq(_, 5 | 8))), 1);
+        assert_eq!(world.next(side), (old, CmEvent::TimeWaitOver));
+        // It is asked again, and connected.
+        let (b, _) = world.next(1);
+        world.sides[1].accept(world.now, b, rep()).unwrap();
+        assert!(matches!(world.next(0), (id, CmEvent::RepReceived(_)) if id == a));
+        world.sides[0].establish(a).unwrap();
+        assert_eq!(world.next(1), (b, CmEvent::Established));
+    }
+}
+
 #[test]
 fn a_program_may_take_its_time() {
     let mut world = World::new(|_, _| false);

@@ -114,6 +114,7 @@ fn requests_are_bounded() {
         let req = Req {
             local: n + 1,
             guid: 1,
+            qpn: n,
             ..req(0, PortSpace::Tcp, PORT)
         };
         world.receive(1, address(0), Message::Req(req));
