@@ -25,6 +25,8 @@ const SLOT_BYTES: usize = GRH_BYTES + 4096;
 /// Messages received at a time, and sent.
 const RECEIVES: usize = 128;
 const SENDS: u32 = 64;
+/// Completions taken in a turn: whoever sends without end does not keep the others from theirs.
+const TURN: usize = 32;
 /// Messages that wait until their peer's address is resolved: any host may send one from an address that no host has.
 const UNSENT: usize = 256;
 /// Peers with an address handle.
@@ -162,9 +164,9 @@ impl Gsi {
         (!self.channel.is_null()).then(|| unsafe { (*self.channel).fd })
     }
 
-    /// Takes what came, and gives it to `each` with the address it came from. A queue pair that failed starts again; an
-    /// error says that the card is gone.
-    pub(super) fn collect(&mut self, mut each: impl FnMut(Address, &[u8])) -> Result<(), Errno> {
+    /// Takes what came, as much as is a turn, and gives it to `each` with the address it came from; whether there may be
+    /// more. A queue pair that failed starts again; an error says that the card is gone.
+    pub(super) fn collect(&mut self, mut each: impl FnMut(Address, &[u8])) -> Result<bool, Errno> {
         if !self.channel.is_null() {
             let (mut cq, mut cq_context) = (ptr::null_mut(), ptr::null_mut());
             // SAFETY: the channel does not block; it has the one queue.
@@ -179,8 +181,11 @@ impl Gsi {
         // SAFETY: a context has this function.
         let poll = unsafe { (*self.context).ops.poll_cq }.ok_or(Errno::OPNOTSUPP)?;
         let mut wc = ibv_wc::zero();
-        // SAFETY: a place for one completion.
-        while unsafe { poll(self.cq, 1, &raw mut wc) } == 1 {
+        for _ in 0..TURN {
+            // SAFETY: a place for one completion.
+            if unsafe { poll(self.cq, 1, &raw mut wc) } != 1 {
+                return Ok(false);
+            }
             if wc.status != IBV_WC_SUCCESS {
                 log(&format!(
                     "queue pair 1 failed (completion status {}) and starts again: messages may be lost",
@@ -204,7 +209,7 @@ impl Gsi {
                 each(from, message);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The sender of a message, and the address of ours that it went to.
@@ -222,8 +227,15 @@ impl Gsi {
     /// Sends a message, now or when the peer's address is resolved. A message that cannot be sent counts as lost: the
     /// connection manager repeats a request without an answer.
     pub(super) fn send(&mut self, to: Address, mad: &[u8; MAD_BYTES]) {
-        match self.post(to, mad) {
-            Err(Errno::AGAIN) if self.unsent.len() < UNSENT => self.unsent.push((to, *mad)),
+        let is_full = self.unsent.len() >= UNSENT;
+        let is_known = || self.peers.iter().any(|(known, _)| *known == to);
+        // Each new peer is asked for by broadcasts, and takes a place among the neighbours.
+        let sent = match is_full && !is_known() {
+            true => Err(Errno::NOBUFS),
+            false => self.post(to, mad),
+        };
+        match sent {
+            Err(Errno::AGAIN) if !is_full => self.unsent.push((to, *mad)),
             Err(errno) => log(&format!(
                 "a message to {} is not sent: {errno}",
                 super::ip(to.gid)

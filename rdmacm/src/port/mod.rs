@@ -231,7 +231,7 @@ impl Port {
             // Cleared first: a later wake-up ends the sleep below.
             let _ = read(&self.wake, &mut [0; 8]);
             let now = || self.start.elapsed();
-            gsi.collect(|from, mad| lock(&self.manager).receive(now(), from, mad))?;
+            let is_more = gsi.collect(|from, mad| lock(&self.manager).receive(now(), from, mad))?;
             gsi.send_again();
             let is_asked = lock(&self.drained).is_asked;
             let (deadline, is_due) = {
@@ -260,7 +260,11 @@ impl Port {
                 fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
             }
             let has_doorbell = fds.len() > 1 && !gsi.has_unsent();
-            let longest = if has_doorbell { SLEEP } else { LOOK };
+            let longest = match (is_more, has_doorbell) {
+                (true, _) => Duration::ZERO,
+                (false, true) => SLEEP,
+                (false, false) => LOOK,
+            };
             let sleep = deadline.map_or(longest, |at| at.saturating_sub(now()).min(longest));
             let sleep = Timespec::try_from(sleep).ok();
             // An interrupted sleep is a short one.
