@@ -23,7 +23,7 @@ fn done(result: Result<(), Errno>) -> c_int {
 
 /// The next event of a channel; waits for one unless the program made the descriptor not block.
 fn next(channel: &Channel) -> Result<Arc<Event>, Errno> {
-    let event = channel.events.take()?;
+    let event = channel.take()?;
     event.id.follow(&event);
     Ok(event)
 }

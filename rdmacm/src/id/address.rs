@@ -263,12 +263,11 @@ impl CmId {
                 (RDMA_CM_EVENT_ADDR_ERROR, -libc::ETIMEDOUT)
             }
         };
-        drop(inner);
         let details = Details {
             status,
             ..Details::default()
         };
-        Event::report(self, None, kind, details);
+        inner.report(Event::new(self, None, kind, details));
     }
 
     /// A route of RoCE is known with the address.
@@ -280,8 +279,8 @@ impl CmId {
         };
         self.show_path(super::port()?, &mut inner, gid(local.ip()), peer);
         inner.phase = Phase::Routed;
-        drop(inner);
-        Event::report(self, None, RDMA_CM_EVENT_ROUTE_RESOLVED, Details::default());
+        let (kind, details) = (RDMA_CM_EVENT_ROUTE_RESOLVED, Details::default());
+        inner.report(Event::new(self, None, kind, details));
         Ok(())
     }
 }

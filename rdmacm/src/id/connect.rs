@@ -92,7 +92,7 @@ impl CmId {
             _ => Family::Both,
         };
         let listener = Listener {
-            key: self.key(),
+            key: self.key,
             space: self.space,
             port: local.port(),
             address: (!is_any).then_some(local.ip()),
@@ -261,7 +261,7 @@ impl CmId {
                 match self.ready().and_then(|()| self.establish()) {
                     Ok(()) => event.change_to(RDMA_CM_EVENT_ESTABLISHED, 0),
                     Err(errno) => {
-                        self.give_up();
+                        self.give_up(super::port().ok());
                         event.change_to(RDMA_CM_EVENT_CONNECT_ERROR, -errno.raw_os_error());
                     }
                 }
@@ -272,15 +272,14 @@ impl CmId {
         }
     }
 
-    fn give_up(&self) {
-        let comm = self.lock().comm.take();
-        if let (Some(comm), Ok(port)) = (comm, super::port()) {
-            let refused =
-                |m: &mut ferroce_cm::Manager, _| m.reject(comm, reason::CONSUMER, [0; 148]);
+    /// There will be no connection, and the peer gets a message. [`destroy`](Self::destroy) ends the rest.
+    pub(super) fn give_up(&self, port: Option<&Port>) {
+        let mut inner = self.lock();
+        inner.phase = Phase::Failed;
+        if let (Some(comm), Some(port)) = (inner.comm, port) {
             // The peer may have said so before.
-            let _ = port.with(refused);
+            let _ = port.change(|manager, _| manager.reject(comm, reason::CONSUMER, [0; 148]));
         }
-        self.lock().phase = Phase::Failed;
     }
 
     /// The side that was asked: an identifier of its own for the connection.

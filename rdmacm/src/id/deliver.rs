@@ -28,7 +28,7 @@ pub(super) fn deliver(port: &Port, comm: Id, event: CmEvent) {
             return;
         }
     };
-    let mut listeners = CmId::registry().all(|id| id.key() == key).into_iter();
+    let mut listeners = CmId::registry().all(|id| id.key == key).into_iter();
     let asked = listeners.next().ok_or(Errno::INVAL).and_then(|listener| {
         let peer = Address {
             sgid_index: super::local(port, ends.to)?,
@@ -53,7 +53,14 @@ pub(super) fn deliver(port: &Port, comm: Id, event: CmEvent) {
             _ => {}
         })?;
         lock(&CONNECTED).insert(comm, Arc::downgrade(&id));
-        Event::report(&id, Some(&listener), RDMA_CM_EVENT_CONNECT_REQUEST, details);
+        let inner = listener.lock();
+        if inner.phase != Phase::Listening {
+            drop(inner);
+            id.destroy(Some(port));
+            return Err(Errno::INVAL);
+        }
+        let kind = RDMA_CM_EVENT_CONNECT_REQUEST;
+        inner.report(Event::new(&id, Some(&listener), kind, details));
         Ok(())
     });
     if let Err(errno) = asked {
@@ -63,10 +70,10 @@ pub(super) fn deliver(port: &Port, comm: Id, event: CmEvent) {
 }
 
 /// Tells an identifier what became of its connection.
-fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
+pub(super) fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
     let mut inner = id.lock();
-    // Destroyed meanwhile.
-    if inner.comm.is_none() {
+    // Given up or destroyed meanwhile.
+    if matches!(inner.phase, Phase::Failed | Phase::Destroyed) {
         return;
     }
     let status = |status| Details {
@@ -130,13 +137,16 @@ fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
         CmEvent::ReqReceived(..) | CmEvent::SidrReqReceived(..) => return,
     };
     inner.phase = phase;
-    drop(inner);
-    Event::report(id, None, kind, details);
+    inner.report(Event::new(id, None, kind, details));
 }
 
 /// Tells all identifiers that the device is gone.
 pub(super) fn device_is_gone() {
     for id in CmId::registry().all(|_| true) {
-        Event::report(&id, None, RDMA_CM_EVENT_DEVICE_REMOVAL, Details::default());
+        let inner = id.lock();
+        if inner.phase != Phase::Destroyed {
+            let (kind, details) = (RDMA_CM_EVENT_DEVICE_REMOVAL, Details::default());
+            inner.report(Event::new(&id, None, kind, details));
+        }
     }
 }

@@ -1,12 +1,16 @@
 //! Event channels and their events.
+//!
+//! An event is put while its owner is locked. So the end of the owner, which is marked under the lock, finds the event in
+//! the channel, counted as taken, or not made at all.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferroce_cabi::abi::Zero;
 use ferroce_cabi::handle::{Object, Shown, get, object};
 use ferroce_cabi::mailbox::Mailbox;
 
-use super::CmId;
+use super::{CmId, Inner};
 use crate::abi::*;
 use crate::errno::Errno;
 
@@ -29,6 +33,16 @@ impl Channel {
         Self::registry().add(channel.clone());
         Ok(channel)
     }
+
+    /// The next event, for which the end of its owner waits from here on; waits for one unless the program made the
+    /// descriptor not block.
+    pub(crate) fn take(&self) -> Result<Arc<Event>, Errno> {
+        self.events.take_with(|event| {
+            event.owner.acks.taken();
+            event.is_taken.store(true, Ordering::Relaxed);
+            event
+        })
+    }
 }
 
 /// An event, with the data of the peer that it points to.
@@ -37,6 +51,7 @@ pub(crate) struct Event {
     /// The identifier whose `destroy` waits for its acknowledgement.
     pub(crate) owner: Arc<CmId>,
     pub(crate) id: Arc<CmId>,
+    is_taken: AtomicBool,
     _private: Box<[u8]>,
 }
 
@@ -53,14 +68,29 @@ pub(super) struct Details {
     pub(super) ud: Option<rdma_ud_param>,
 }
 
+impl Drop for Event {
+    fn drop(&mut self) {
+        if *self.is_taken.get_mut() {
+            self.owner.acks.acknowledge(1);
+        }
+    }
+}
+
+impl Inner {
+    /// Tells the program an event of the identifier that this is of.
+    pub(super) fn report(&self, event: Event) {
+        self.channel.events.put(Arc::new(event));
+    }
+}
+
 impl Event {
-    /// Tells an event of `id`; of a request the listener is named too.
-    pub(super) fn report(
+    /// An event of `id`; of a request the listener, whose event it is, is named too.
+    pub(super) fn new(
         id: &Arc<CmId>,
         listener: Option<&Arc<CmId>>,
         kind: i32,
         details: Details,
-    ) {
+    ) -> Self {
         let private: Box<[u8]> = details.private.into();
         let (data, len) = (private.as_ptr().cast(), private.len() as u8);
         let data = if len == 0 { std::ptr::null() } else { data };
@@ -85,15 +115,13 @@ impl Event {
                 },
             },
         };
-        let owner = listener.unwrap_or(id).clone();
-        let channel = owner.channel();
-        let event = Self {
+        Self {
             shown: Shown::new(shown),
-            owner,
+            owner: listener.unwrap_or(id).clone(),
             id: id.clone(),
+            is_taken: AtomicBool::new(false),
             _private: private,
-        };
-        channel.events.put(Arc::new(event));
+        }
     }
 
     /// Its kind.
@@ -113,7 +141,6 @@ impl Event {
 
     /// The program has it, until it acknowledges it.
     pub(crate) fn give(self: Arc<Self>) -> *mut rdma_cm_event {
-        self.owner.acks.taken();
         Self::registry().add(self)
     }
 
@@ -121,7 +148,6 @@ impl Event {
     pub(crate) fn acknowledge(event: *mut rdma_cm_event) -> Result<(), Errno> {
         let event = get::<Self>(event)?;
         Self::registry().remove(&event);
-        event.owner.acks.acknowledge(1);
         Ok(())
     }
 }

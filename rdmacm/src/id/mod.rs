@@ -5,9 +5,12 @@ mod connect;
 mod deliver;
 mod event;
 mod qp;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -48,6 +51,8 @@ pub(crate) enum Phase {
     Disconnected,
     /// It cannot be used any more.
     Failed,
+    /// The program is done with it.
+    Destroyed,
 }
 
 /// What is known of an identifier.
@@ -87,6 +92,8 @@ pub(crate) struct Inner {
 /// An identifier.
 pub(crate) struct CmId {
     shown: Shown<rdma_cm_id>,
+    /// By what a listener is known to the connection manager, which may name it when it is gone.
+    key: u64,
     pub(crate) space: PortSpace,
     inner: Mutex<Inner>,
     /// Events of it that the program has.
@@ -102,6 +109,9 @@ unsafe impl Sync for CmId {}
 
 /// Identifiers by their communication IDs.
 static CONNECTED: Mutex<BTreeMap<cm::Id, Weak<CmId>>> = Mutex::new(BTreeMap::new());
+
+/// Keys that were given.
+static KEYS: AtomicU64 = AtomicU64::new(0);
 
 impl CmId {
     /// A new identifier. Without a channel it gets one of its own, and its functions wait.
@@ -152,6 +162,7 @@ impl CmId {
         };
         let id = Arc::new(Self {
             shown: Shown::new(shown),
+            key: KEYS.fetch_add(1, Ordering::Relaxed),
             space,
             inner: Mutex::new(inner),
             acks: Acks::default(),
@@ -166,11 +177,6 @@ impl CmId {
 
     pub(crate) fn channel(&self) -> Arc<Channel> {
         self.lock().channel.clone()
-    }
-
-    /// By what a listener is known to the connection manager.
-    fn key(&self) -> u64 {
-        self.shown().addr() as u64
     }
 
     /// The device is known from here on.
@@ -228,14 +234,14 @@ impl CmId {
         Self::registry().remove(self);
         let mut inner = self.lock();
         let comm = inner.comm.take();
-        inner.phase = Phase::Failed;
+        inner.phase = Phase::Destroyed;
         let channel = inner.channel.clone();
         let is_sync = inner.is_sync;
         address::release(&mut inner, self.space);
         drop(inner);
         if let Some(port) = port {
             port.with(|manager, now| {
-                manager.unlisten(self.key());
+                manager.unlisten(self.key);
                 if let Some(comm) = comm {
                     manager.abandon(now, comm);
                 }

@@ -1,0 +1,83 @@
+//! The end of identifiers, without a device.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+use super::*;
+
+/// Long enough to see that a thread waits.
+const WHILE: Duration = Duration::from_millis(50);
+
+fn pair() -> (Arc<Channel>, Arc<CmId>) {
+    let channel = Channel::create().unwrap();
+    let context = std::ptr::null_mut();
+    let id = CmId::create(Some(channel.clone()), context, PortSpace::Tcp, IBV_QPT_RC);
+    (channel, id.unwrap())
+}
+
+fn report(id: &Arc<CmId>) {
+    let (kind, details) = (RDMA_CM_EVENT_ADDR_RESOLVED, Details::default());
+    id.lock().report(Event::new(id, None, kind, details));
+}
+
+#[test]
+fn the_end_waits_for_an_event_on_its_way() {
+    let (channel, id) = pair();
+    for is_given in [false, true] {
+        report(&id);
+        let event = channel.take().unwrap();
+        let (ended, ends) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                id.destroy(None);
+                ended.send(()).unwrap();
+            });
+            let end = ends.recv_timeout(WHILE);
+            assert!(end.is_err(), "the event is on its way");
+            match is_given {
+                // A function that failed.
+                false => drop(event),
+                true => Event::acknowledge(event.give()).unwrap(),
+            }
+            ends.recv().unwrap();
+        });
+    }
+}
+
+/// So the end, which takes the lock of the identifier first, leaves none for later.
+#[test]
+fn an_event_is_there_with_its_state() {
+    let (channel, id) = pair();
+    id.lock().phase = Phase::Connecting;
+    report(&id);
+    thread::scope(|scope| {
+        // The channel is locked meanwhile: nothing can be put.
+        channel.events.take_out(|_| {
+            scope.spawn(|| deliver::deliver_to(&id, cm::CmEvent::Unreachable));
+            let start = Instant::now();
+            while start.elapsed() < WHILE {
+                let inner = id.inner.try_lock();
+                let is_changed = inner.is_ok_and(|inner| inner.phase == Phase::Failed);
+                assert!(!is_changed, "the event is on its way");
+            }
+            true
+        });
+    });
+    assert_eq!(channel.take().unwrap().kind(), RDMA_CM_EVENT_UNREACHABLE);
+}
+
+#[test]
+fn nothing_of_an_identifier_stays() {
+    let (_channel, id) = pair();
+    let comm = u32::MAX;
+    id.lock().comm = Some(comm);
+    lock(&CONNECTED).insert(comm, Arc::downgrade(&id));
+    id.give_up(None);
+    id.destroy(None);
+    assert!(!lock(&CONNECTED).contains_key(&comm));
+    // The next one may have its place in memory, and gets none of its requests.
+    let key = id.key;
+    drop(id);
+    assert_ne!(pair().1.key, key);
+}
