@@ -177,7 +177,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     hold: AckHold<Q>,
     reply: ReplyQueue<W, K, Q>,
     rung: Slice<RqEvent>,
-    rq_events: Merge<RqEvent, 3>,
+    rq_events: Merge<RqEvent, 2>,
     no_event: Zero<RqEvent>,
     errors: Merge<PlaceError, 3>,
 }
@@ -228,16 +228,16 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(doorbells <= rung.s);
         forward!(responder.doorbells <= rung.m);
         forward!(events <= rq_events.s[0]);
-        forward!(rq_events.s[1] <= reply.events);
-        rq_events.s[2].valid = faults.failed.valid;
-        rq_events.s[2].payload = no_event;
-        rq_events.s[2].payload.kind = RqEventKind::PlaceError;
-        copy!(rq_events.s[2].payload <= faults.failed.payload; qpn, incarnation);
-        rq_events.s[2].payload.syndrome = NAK_OPERATIONAL;
-        rq_events.s[2].payload.status = GENERAL_ERR;
-        rq_events.s[2].payload.late = !faults.failed.payload.unreliable;
-        faults.failed.ready = rq_events.s[2].ready;
+        rq_events.s[1].valid = faults.failed.valid;
+        rq_events.s[1].payload = no_event;
+        rq_events.s[1].payload.kind = RqEventKind::PlaceError;
+        copy!(rq_events.s[1].payload <= faults.failed.payload; qpn, incarnation);
+        rq_events.s[1].payload.syndrome = NAK_OPERATIONAL;
+        rq_events.s[1].payload.status = GENERAL_ERR;
+        rq_events.s[1].payload.late = !faults.failed.payload.unreliable;
+        faults.failed.ready = rq_events.s[1].ready;
         forward!(responder.events <= rq_events.m);
+        forward!(responder.replied <= reply.events);
         forward!(rkey <= responder.check);
         responder.image_we = tables.rq_we;
         responder.image_qpn = tables.qpn.low::<Q>();

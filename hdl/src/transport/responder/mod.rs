@@ -9,9 +9,10 @@
 //! ```
 //!
 //! All dynamic state stands in one table behind one pipeline ([`rq_state`]) that takes one event a cycle ([`event`]).
-//! [`Responder`] admits doorbells at once, then failed placements, then round robin over the other sources, while its
-//! output queues have room for all that is under way. A doorbell must not wait for that room: behind a PCIe bridge the
-//! data of reads, which make room, do not pass the host's writes.
+//! [`Responder`] admits doorbells at once, then failed placements, then answered READs and atomics, then round robin over
+//! the other sources, while its output queues have room for all that is under way. A doorbell must not wait for that room:
+//! behind a PCIe bridge the data of reads, which make room, do not pass the host's writes. Nor may an answered READ: the
+//! peer has the response and may send the next.
 
 pub mod ack_hold;
 pub mod event;
@@ -38,7 +39,7 @@ use srq_table::SrqLimit;
 ///
 /// Rate: an event a cycle. Latency: 9 cycles from a request to its placement. When an output queue is nearly full
 /// events wait, but failed placements only for the queue of failures, which holds 16: `scatter` may stop for them.
-/// Doorbells, which lead to no output, wait for nothing; they come at most every second cycle.
+/// Doorbells and answered READs, which lead to no output, wait for no queue; doorbells come at most every second cycle.
 #[derive(Block)]
 pub struct Responder<const Q: usize, const S: usize> {
     /// Clock and reset.
@@ -47,8 +48,10 @@ pub struct Responder<const Q: usize, const S: usize> {
     pub s: StreamIn<RqRequest>,
     /// Doorbells, of shared receive queues too.
     pub doorbells: StreamIn<RqEvent>,
-    /// Failed send queues, commands and answered READs and atomics.
+    /// Failed send queues, commands and refused payload writes.
     pub events: StreamIn<RqEvent>,
+    /// Answered READs and atomics.
+    pub replied: StreamIn<RqEvent>,
     /// Placements that failed.
     pub errors: StreamIn<PlaceError>,
     /// Check of an rkey.
@@ -129,9 +132,8 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         // a failed placement leads to none, and must not wait for those that scatter holds behind it
         let errors_ready = failure_room & !doorbells.valid;
         let take_error = errors.valid & errors_ready;
-        // a response that left makes room for a READ that the peer may send at once, and leads to nothing
-        let replied = events.valid & (events.payload.kind == RqEventKind::Replied);
-        let take_replied = replied & table.ready & !doorbells.valid & !take_error;
+        let replied_ready = table.ready & !doorbells.valid & !take_error;
+        let take_replied = replied.valid & replied_ready;
         let take = room & !doorbells.valid & !take_error & !take_replied;
         let requests = bits::<3>(0)
             .replace_bit(0, s.valid)
@@ -142,20 +144,24 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         let grant = arbiter.grant;
         errors.ready = errors_ready;
         s.ready = take & grant.bit(0);
-        events.ready = take_replied | (take & grant.bit(1));
+        replied.ready = replied_ready;
+        events.ready = take & grant.bit(1);
         flush_next.m.ready = take & grant.bit(2);
 
         table.valid = rung | take_error | take_replied | (take & requests.any());
         table.request = s.payload;
         table.entry = events.payload;
-        if grant.bit(0) & !take_replied {
+        if grant.bit(0) {
             table.entry.kind = RqEventKind::Packet;
             table.entry.qpn = s.payload.qpn;
             table.entry.srqn = s.payload.srqn;
         }
-        if grant.bit(2) & !take_replied {
+        if grant.bit(2) {
             table.entry.kind = RqEventKind::Flush;
             table.entry.qpn = flush_next.m.payload;
+        }
+        if take_replied {
+            copy!(table.entry <= replied.payload; kind, qpn, incarnation);
         }
         if take_error {
             table.entry.kind = RqEventKind::PlaceError;

@@ -312,10 +312,20 @@ fn everything_waits_for_a_slow_placement() {
     rig.finish();
 }
 
+/// No placement is taken from now on.
+fn stand(rig: &mut Rig) {
+    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::new(1.0, 1)).expect("a stream out");
+}
+
+/// They are again.
+fn go_on(rig: &mut Rig) {
+    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::NONE).expect("a stream out");
+}
+
 /// Packets until nothing more has room, as no placement is taken.
 fn stuck() -> Rig {
     let mut rig = directed(0, 100);
-    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::new(1.0, 1)).expect("a stream out");
+    stand(&mut rig);
     for psn in 0..100 {
         rig.push(packet(Opcode::RcSendOnly, psn, 64), reason::GOOD);
     }
@@ -331,7 +341,7 @@ fn failed_placements_do_not_wait_for_placements() {
     rig.step();
     rig.step();
     assert_eq!(rig.waiting().1, 0, "scatter goes on");
-    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::NONE).expect("a stream out");
+    go_on(&mut rig);
     rig.finish();
 }
 
@@ -344,6 +354,6 @@ fn doorbells_wait_for_no_placement() {
     }
     (0..20).for_each(|_| rig.step());
     assert_eq!(rig.waiting().1, 0, "what the host writes is taken");
-    rig.places = StreamSink::new(rig.bench.dut(), "m", Pauses::NONE).expect("a stream out");
+    go_on(&mut rig);
     rig.finish();
 }

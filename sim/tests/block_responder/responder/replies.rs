@@ -5,8 +5,8 @@ use ferroce_proto::wire::Opcode;
 use ferroce_proto::wire::psn::MASK;
 use ferroce_sim::bench::Item;
 
-use super::{CTX, QPN, acks, asking, directed_as, packet, send, write};
-use crate::reference::Packet;
+use super::{CTX, QPN, acks, asking, directed_as, go_on, packet, send, stand, write};
+use crate::reference::{Command, Packet, reason};
 use crate::rig::{Event, Rig};
 
 const READABLE: RqCtx = RqCtx {
@@ -105,6 +105,38 @@ fn answers_of_an_earlier_life_do_not_count() {
     send(&mut rig, [read(1, 8)]);
     let places = send(&mut rig, [read(2, 8)]);
     assert_eq!(acks(&places), [[2, 2, 0x61]]);
+    rig.finish();
+}
+
+/// A peer that has the response may send the next READ at once, whatever else waits for room.
+#[test]
+fn answers_count_while_placements_stand() {
+    let one = RqCtx {
+        max_dest_rd_atomic: 1,
+        ..READABLE
+    };
+    let mut rig = directed_as(one, 0, 4);
+    send(&mut rig, [read(0, 8)]);
+    rig.connect(3, CTX, 0);
+    rig.post(3, Event::Doorbell(100));
+    rig.settle();
+    stand(&mut rig);
+    let to_error = Command {
+        state: Some(state::ERR),
+        ..Command::default()
+    };
+    rig.post(3, Event::Command(to_error));
+    // its flush fills the placements
+    (0..1000).for_each(|_| rig.step());
+    rig.post(1, Event::Command(Command::default()));
+    rig.post(QPN, Event::Replied(rig.qps[QPN as usize].incarnation));
+    (0..20).for_each(|_| rig.step());
+    rig.push(read(1, 8), reason::GOOD);
+    (0..20).for_each(|_| rig.step());
+    assert_eq!(rig.waiting(), (1, 1), "the packet and the command");
+    go_on(&mut rig);
+    rig.settle();
+    assert_eq!(asked(&mut rig), [[0, 1, 0], [1, 2, 0]]);
     rig.finish();
 }
 

@@ -19,6 +19,9 @@ pub(crate) use agents::{Counts, rkey_ok};
 /// Bytes of a beat.
 const BEAT: u32 = 64;
 
+/// Ports of events.
+const EVENTS: [&str; 3] = ["events", "doorbells", "replied"];
+
 /// An event that is not a packet and not a failed placement.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
@@ -50,8 +53,8 @@ pub(crate) struct Rig {
     pub(crate) qps: Vec<Rq>,
     pub(crate) srqs: Srqs,
     pub(crate) packets: StreamSource,
-    doorbells: StreamSource,
-    events: StreamSource,
+    /// Of [`EVENTS`].
+    events: [StreamSource; 3],
     errors: StreamSource,
     pub(crate) places: StreamSink,
     reads: StreamSink,
@@ -64,8 +67,7 @@ pub(crate) struct Rig {
     shared_images: ImagePort,
     /// Packets, what the static checks found, and which request of the packet it is.
     sent_packets: VecDeque<(Packet, u8, usize)>,
-    sent_doorbells: VecDeque<(u32, Event)>,
-    sent_events: VecDeque<(u32, Event)>,
+    sent_events: [VecDeque<(u32, Event)>; 3],
     sent_errors: VecDeque<(u32, [u8; 4])>,
     expected_places: VecDeque<Place>,
     expected_flushes: Vec<VecDeque<Flush>>,
@@ -97,8 +99,7 @@ impl Rig {
             qps: (0..1 << Q).map(|qpn| Rq::new(qpn, &srqs)).collect(),
             srqs,
             packets: source("s"),
-            doorbells: source("doorbells"),
-            events: source("events"),
+            events: EVENTS.map(source),
             errors: source("errors"),
             places: sink("m"),
             reads: sink("reads"),
@@ -111,8 +112,7 @@ impl Rig {
             images: ImagePort::new(bench.dut()),
             shared_images: ImagePort::shared(bench.dut()),
             sent_packets: VecDeque::new(),
-            sent_doorbells: VecDeque::new(),
-            sent_events: VecDeque::new(),
+            sent_events: Default::default(),
             sent_errors: VecDeque::new(),
             expected_places: VecDeque::new(),
             expected_flushes: (0..1 << Q).map(|_| VecDeque::new()).collect(),
@@ -136,10 +136,12 @@ impl Rig {
     fn reset(&mut self) {
         self.images.end(self.bench.dut_mut());
         self.shared_images.end(self.bench.dut_mut());
+        let [events, doorbells, replied] = &mut self.events;
         self.bench.reset(&mut [
             &mut self.packets,
-            &mut self.doorbells,
-            &mut self.events,
+            events,
+            doorbells,
+            replied,
             &mut self.errors,
             &mut self.places,
             &mut self.reads,
@@ -167,10 +169,12 @@ impl Rig {
     /// A cycle; what was admitted in it goes through the reference, what arrived is compared.
     pub(crate) fn step(&mut self) {
         let before = self.admitted();
+        let [events, doorbells, replied] = &mut self.events;
         let result = self.bench.step(&mut [
             &mut self.packets,
-            &mut self.doorbells,
-            &mut self.events,
+            events,
+            doorbells,
+            replied,
             &mut self.errors,
             &mut self.places,
             &mut self.reads,
@@ -189,24 +193,24 @@ impl Rig {
             self.apply_packet(&packet, found, part);
         }
         if after[1] > before[1] {
-            let (qpn, event) = self.sent_events.pop_front().expect("it was pushed");
-            self.apply_event(qpn, &event);
-        }
-        if after[2] > before[2] {
             let (qpn, fields) = self.sent_errors.pop_front().expect("it was pushed");
             let outcome = self.qps[qpn as usize].place_error(fields);
             self.expect(qpn, outcome);
         }
-        if after[3] > before[3] {
-            let (qpn, event) = self.sent_doorbells.pop_front().expect("it was pushed");
-            self.apply_event(qpn, &event);
+        for port in 0..EVENTS.len() {
+            if after[2 + port] > before[2 + port] {
+                let sent = &mut self.sent_events[port];
+                let (qpn, event) = sent.pop_front().expect("it was pushed");
+                self.apply_event(qpn, &event);
+            }
         }
         self.compare();
     }
 
     /// What each source brought so far.
-    fn admitted(&self) -> [u64; 4] {
-        [&self.packets, &self.events, &self.errors, &self.doorbells].map(StreamSource::sent)
+    fn admitted(&self) -> [u64; 5] {
+        let [events, doorbells, replied] = &self.events;
+        [&self.packets, &self.errors, events, doorbells, replied].map(StreamSource::sent)
     }
 
     /// Queues a packet that passed the static checks with `found`.
@@ -227,7 +231,7 @@ impl Rig {
             }
             _ => "qpn",
         };
-        let item = self.events.item().with(number, qpn.into());
+        let item = self.events[0].item().with(number, qpn.into());
         let command = |limit: u16| {
             let item = item.clone().with("kind", RqEventKind::SrqCommand as u64);
             item.with("index", limit.into())
@@ -254,13 +258,13 @@ impl Rig {
                 .with("psn", command.reset.unwrap_or(0).into())
                 .with("image", command.image.into()),
         };
-        if matches!(event, Event::Doorbell(_) | Event::SrqDoorbell(_)) {
-            self.doorbells.push(item);
-            self.sent_doorbells.push_back((qpn, event));
-        } else {
-            self.events.push(item);
-            self.sent_events.push_back((qpn, event));
-        }
+        let port = match event {
+            Event::Doorbell(_) | Event::SrqDoorbell(_) => 1,
+            Event::Replied(_) => 2,
+            _ => 0,
+        };
+        self.events[port].push(item);
+        self.sent_events[port].push_back((qpn, event));
     }
 
     /// Queues the report of a placement that failed.
@@ -327,15 +331,19 @@ impl Rig {
 
     /// Items that wait to be admitted: packets, others.
     pub(crate) fn waiting(&self) -> (usize, usize) {
-        let others = self.sent_events.len() + self.sent_errors.len() + self.sent_doorbells.len();
+        let events = self.sent_events.iter().map(VecDeque::len);
+        let others = self.sent_errors.len() + events.sum::<usize>();
         (self.sent_packets.len(), others)
     }
 
     /// Whether packets or events of a queue pair wait, or it is still to be flushed.
     pub(crate) fn is_busy(&self, qpn: u32) -> bool {
         !self.expected_flushes[qpn as usize].is_empty()
-            || self.sent_events.iter().any(|event| event.0 == qpn)
-            || self.sent_doorbells.iter().any(|event| event.0 == qpn)
+            || self
+                .sent_events
+                .iter()
+                .flatten()
+                .any(|event| event.0 == qpn)
             || self.sent_errors.iter().any(|error| error.0 == qpn)
             || self.has_packets(qpn)
     }
