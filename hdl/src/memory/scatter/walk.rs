@@ -10,8 +10,12 @@
 //!                                                                     tail (place without its list)
 //! ```
 //!
-//! Latency: 3 cycles; of a placement without a list one, as it comes past the walk when no entry is under way. Throughput: an entry a cycle; one with a list takes the cycles of that, and one for
-//! every slot behind it. `tail.ready` is waited for.
+//! A placement ends, and its tail leaves, with the last slot of its WQE, also if its list ends before: so what waits for
+//! placements waits for the reads of their WQEs too.
+//!
+//! Latency: 3 cycles; of a placement without a list one, as it comes past the walk when no entry is under way.
+//! Throughput: an entry a cycle; a placement with a list takes the cycles of that, and one for every slot behind it.
+//! `tail.ready` is waited for.
 use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SendWqe, Sge};
 
 use super::types::{Entry, Packet, Tail, Target};
@@ -42,7 +46,7 @@ pub struct Walk {
     #[init(Reg::new(true))]
     fresh: Reg<Bit>,
     /// Slots behind the end of a list are dropped.
-    drain: Reg<Bit>,
+    dropping: Reg<Bit>,
     unit: Dff<Bits<2>>,
     left: Dff<Bits<8>>,
     entry: Dff<Entry>,
@@ -92,13 +96,14 @@ impl Logic for Walk {
         let long = (count > LONGEST) | (count.slice::<6>(2) >= slots.payload.slots.resize::<6>());
         let list = has_list(place.payload.kind);
         let ended = (count <= 1) | ((at == 3) & slots.payload.last);
-        let accept = go & place.valid & tail.ready & !drain;
+        let accept = go & place.valid & tail.ready & !dropping;
         let plain = accept & !list;
         // No entry is before `target`.
         let clear = !entry_valid & !skipped_valid;
         let listed = accept & list & slots.valid;
-        place.ready = plain | (listed & ended);
-        slots.ready = drain | (listed & ((at == 3) | ended));
+        let drops = dropping & slots.valid & tail.ready;
+        place.ready = plain | (((listed & ended) | drops) & slots.payload.last);
+        slots.ready = (dropping & tail.ready) | (listed & ((at == 3) | ended));
         // Bytes of a placement without a list.
         let direct: Bits<13> = if place.payload.kind == PlaceKind::Write {
             place.payload.plen
@@ -107,14 +112,14 @@ impl Logic for Walk {
         };
         copy!(packet <= place.payload; qpn, kind, incarnation, unreliable, complete, reset, answer, closed);
         packet.opens = !place.payload.offset.any();
-        if drain {
-            drain = !(slots.valid & slots.payload.last);
+        if drops {
+            dropping = !slots.payload.last;
         }
         if listed {
             fresh = ended;
             unit = at + 1;
             left = count - 1;
-            drain = ended & !slots.payload.last;
+            dropping = ended & !slots.payload.last;
         }
         if go {
             entry_valid = (plain & !clear) | listed;

@@ -7,7 +7,7 @@ mod setup;
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::wqe::Sge;
-use ferroce_sim::bench::Agent;
+use ferroce_sim::bench::{Agent, StreamSource};
 use ferroce_sim::random::Pauses;
 
 use super::common::uneven;
@@ -128,6 +128,24 @@ fn receive(setup: &mut Setup, length: u32, len: usize, complete: bool) -> Placem
         msn: 7,
         ..p
     }
+}
+
+/// What ends a queue pair or its ring waits for placements: none may end while its WQE is still being read.
+#[test]
+fn a_placement_ends_with_the_last_slot_of_its_wqe() {
+    let mut setup = Setup::new::<512, 64>(Pauses::NONE);
+    setup.slots = StreamSource::new(setup.bench.dut(), "slots", Pauses::new(0.8, 40)).unwrap();
+    for slots in [8, 1, 4, 2, 8] {
+        let mut p = receive(&mut setup, 100, 100, true);
+        p.wqe.slots = slots;
+        setup.push(&p);
+        let (before, placed) = (setup.slots.sent(), setup.place.sent());
+        while setup.place.sent() == placed {
+            setup.with(|bench, agents| bench.step(agents)).unwrap();
+        }
+        assert_eq!(setup.slots.sent() - before, slots as u64);
+    }
+    setup.finish(1_000);
 }
 
 #[test]
