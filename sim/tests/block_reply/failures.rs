@@ -92,6 +92,49 @@ fn an_atomic_without_its_right_is_not_executed() {
     assert_eq!(rig.packets().len(), 40);
 }
 
+/// The NAK waits for the answer of the atomic in front, and what is behind it does not run.
+#[test]
+fn an_atomic_without_its_right_is_answered_in_its_order() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.memory.latency = (250, 250);
+    rig.regions.list.push(short_region());
+    let good = Request::new(3, 50, Kind::Add(1));
+    let denied = Request::new(3, 51, Kind::Add(1)).with_key(0x77);
+    let behind = Request::new(3, 52, Kind::Add(1)).at(BASE + 8);
+    for request in [&good, &denied, &behind] {
+        rig.request(request);
+    }
+    rig.request(&Request::read(3, 53, 64));
+    rig.run(1000);
+    let sent = rig.packets();
+    assert_eq!(sent[..1], answer(&good, 0));
+    let naks: Vec<_> = sent[1..]
+        .iter()
+        .map(|p| (p.psn, p.syndrome, p.msn))
+        .collect();
+    assert_eq!(naks, [(51, NAK_ACCESS, 50)]);
+    assert_eq!((rig.memory.reads, rig.memory.writes), (1, 1));
+    assert_eq!(rig.failures(), [(3, 0, NAK_ACCESS)]);
+    assert_eq!(rig.finished().len(), 1);
+    assert!(rig.pieces().is_empty());
+    // a fresh start while the NAK waits: the next life is served
+    for start in 0..2 {
+        rig.start_afresh(3);
+        rig.run(50);
+        if start == 0 {
+            rig.request(&good);
+            rig.request(&denied);
+            rig.run(100);
+        }
+    }
+    let next = Request::new(3, 7, Kind::Add(1)).at(BASE + 16);
+    rig.request(&next);
+    rig.run(1000);
+    assert_eq!(rig.packets().last(), answer(&next, 0).last());
+    assert_eq!(rig.finished().len(), 1);
+    assert!(rig.failures().is_empty());
+}
+
 #[test]
 fn an_atomic_on_memory_that_cannot_be_read() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);

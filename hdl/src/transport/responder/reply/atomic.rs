@@ -10,7 +10,9 @@
 //! the same, which costs time and nothing else. A compare and swap that fails writes
 //! nothing. A duplicate touches no memory; it goes the same way, so that the result it asks for is kept by then.
 //!
-//! An atomic whose memory cannot be read or written is answered with a NAK, remote operational error, and its queue pair fails.
+//! An atomic whose memory cannot be read or written is answered with a NAK, remote operational error, and its queue pair
+//! fails. One whose rkey is no good touches no memory and goes the same way, so that its NAK, remote access error, leaves
+//! behind the answers before it (IBA vol. 1, 9.7.5: in the order of the PSNs). Its turn ends with it: no reply behind it runs.
 //!
 //! Throughput: an atomic in 2 cycles. Assumes: operations are aligned to 8 bytes; no more than 16 come before one has left
 //! (`returned`); at least 3 cycles from a read request to its beat.
@@ -36,7 +38,7 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     pub op: Signal<In, AtomicOp>,
     /// The next atomic is decided.
     pub decided: Signal<In, Bit>,
-    /// It runs; else it is dropped.
+    /// It runs; else it is denied.
     pub runs: Signal<In, Bit>,
     /// Reads.
     pub read: StreamOut<ReadReq>,
@@ -114,9 +116,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         verdicts.s.valid = decided;
         verdicts.s.payload = bits::<1>(0).replace_bit(0, runs);
         let clear = !(hits & used).any();
+        let touches = !cand.duplicate & !cand.denied;
         let issue = held & hazard_checked & clear & reads.s.ready & flying.s.ready;
-        let take = (!held | issue) & ops.m.valid & verdicts.m.valid & !results.returned;
-        let drop_now = take & !verdicts.m.payload.bit(0);
+        let take = (!held | issue) & ops.m.valid & verdicts.m.valid;
         ops.m.ready = take;
         verdicts.m.ready = take;
         if issue {
@@ -124,9 +126,10 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         }
         hazard_checked = held & !issue;
         if take {
-            held = verdicts.m.payload.bit(0);
+            held = true;
             hazard_checked = false;
             cand = ops.m.payload;
+            cand.denied = !verdicts.m.payload.bit(0);
         }
         let mut hits_now: Bits<DEPTH> = bits::<16>(0);
         let tail_bit = bits::<16>(1) << tail;
@@ -147,18 +150,18 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         used = used_next;
         if issue {
             tail = tail + 1;
-            if !cand.duplicate {
+            if touches {
                 used = used_next | tail_bit;
             }
         }
-        returned = results.returned | drop_now;
+        returned = results.returned;
 
         // read
-        reads.s.valid = issue & !cand.duplicate;
+        reads.s.valid = issue & touches;
         reads.s.payload.addr = cand.va;
         reads.s.payload.len = bits::<13>(8);
         forward!(read <= reads.m);
-        words.s.valid = issue & !cand.duplicate;
+        words.s.valid = issue & touches;
         words.s.payload = cand.va.slice::<3>(3) & word_mask;
         flying.s.valid = issue;
         flying.s.payload = cand;
@@ -170,12 +173,14 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         originals.s.payload = original;
 
         // compute
-        let got = flying.m.valid & (originals.m.valid | flying.m.payload.duplicate);
-        let writes = !op_1.duplicate & !original_1.error & (op_1.add | equal_1);
+        let aside = flying.m.payload.duplicate | flying.m.payload.denied;
+        let got = flying.m.valid & (originals.m.valid | aside);
+        let touched = !op_1.duplicate & !op_1.denied;
+        let writes = touched & !original_1.error & (op_1.add | equal_1);
         let step_1 = valid_1 & commands.s.ready & results.s.ready;
         let take_1 = got & (!valid_1 | step_1);
         flying.m.ready = take_1;
-        originals.m.ready = take_1 & !flying.m.payload.duplicate;
+        originals.m.ready = take_1 & !aside;
         if step_1 {
             valid_1 = false;
         }
@@ -220,9 +225,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
 
         // answer
         results.s.valid = valid_1 & commands.s.ready;
-        copy!(results.s.payload <= op_1; qpn, generation, psn, msn, duplicate, save, saved);
+        copy!(results.s.payload <= op_1; qpn, generation, psn, msn, duplicate, denied, save, saved);
         results.s.payload.original = original_1.value;
-        results.s.payload.error = original_1.error & !op_1.duplicate;
+        results.s.payload.error = original_1.error & touched;
         results.s.payload.writes = writes;
         results.s.payload.fence = issued_next;
         copy!(results <= self; written, refused);

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | READ response | descriptor, and the payload to fetch | NAK remote access; the queue pair fails |
 //! | READ response of a duplicate | the same | the rest of the reply is dropped |
-//! | atomic | it runs | NAK remote access; the queue pair fails |
+//! | atomic | it runs | it goes to the atomics too, which answer in order and end its turn ([`atomic`](super::atomic)) |
 //!
 //! What follows in the turn of a packet that failed is dropped. The last packet of a turn ends it: its outcome leaves
 //! once the descriptor is taken, so what the queue pair sends next stays behind it.
@@ -44,7 +44,7 @@ pub struct Exit {
     pub served: StreamOut<Op>,
     /// The next atomic is decided in this cycle.
     pub atomic_valid: Signal<Out, Bit>,
-    /// It runs; else it is dropped.
+    /// It runs; else it is denied.
     pub atomic_runs: Signal<Out, Bit>,
     /// A packet passed.
     pub passed: Signal<Out, Bit>,
@@ -75,7 +75,7 @@ impl Logic for Exit {
         let p = waiting.m.payload;
         let both = waiting.m.valid & verdicts.m.valid;
         let bad = failed | !verdicts.m.payload.bit(0);
-        let nak = bad & !failed & !p.duplicate;
+        let nak = bad & !failed & !p.duplicate & !p.atomic;
         let sends = nak | (!bad & !p.waits & !p.atomic);
         let offers = both & pieces.s.ready & outcomes.s.ready;
         let fire = offers & (!sends | packet.ready);
@@ -119,7 +119,7 @@ impl Logic for Exit {
         atomic_valid = fire & p.atomic & !p.waits;
         atomic_runs = !bad;
 
-        outcomes.s.valid = fire & p.ends;
+        outcomes.s.valid = fire & p.ends & !(bad & p.atomic);
         outcomes.s.payload = blank;
         outcomes.s.payload.qpn = p.qpn;
         outcomes.s.payload.psn = p.psn + 1;

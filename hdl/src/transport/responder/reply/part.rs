@@ -105,13 +105,6 @@ fn plen_of(left: Bits<32>, mtu: Bits<32>, last: Bit) -> Bits<13> {
     plen.low::<13>()
 }
 
-/// MSN of its packets: that of an atomic is for its NAK, which does not count it; a READ counts once it is accepted.
-#[kernel_fn]
-fn msn_of(word: RingWord) -> Bits<24> {
-    let msn = if word.atomic { word.msn - 1 } else { word.msn };
-    msn
-}
-
 /// Packets of a turn, by MTU code: 32 kB or 64 kB.
 #[kernel_fn]
 fn quantum(mtu: Bits<3>) -> Bits<8> {
@@ -224,7 +217,8 @@ impl<const Q: usize> Logic for Cutter<Q> {
         cut_q = Cut {
             qpn: start.qpn,
             psn: psn,
-            msn: msn_of(word),
+            // of a NAK too: a READ counts once it is accepted
+            msn: word.msn,
             addr: addr,
             plen: plen,
             path: turn.path,
@@ -263,6 +257,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
         atomic_q.va = addr;
         copy!(atomic_q <= start; qpn, generation, save, saved);
         copy!(atomic_q <= word; msn, add, duplicate, swap_add, compare);
+        atomic_q.denied = false;
         atomic_valid = atomic_valid_q;
         atomic = atomic_q;
         passed_q = passed;

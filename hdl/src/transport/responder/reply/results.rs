@@ -5,7 +5,7 @@
 //!
 //! Throughput: a result in 3 cycles.
 use super::types::*;
-use crate::bus::syndrome::{ACK, NAK_OPERATIONAL};
+use crate::bus::syndrome::{ACK, NAK_ACCESS, NAK_OPERATIONAL};
 use crate::prelude::*;
 use ferroce_proto::wire::Opcode;
 
@@ -52,7 +52,7 @@ pub struct Results<const Q: usize> {
     refusals: Fifo<Bits<1>, 4>,
     /// `written` of the cycle before.
     counted: Reg<Bits<16>>,
-    /// The oldest one failed: it could not be read or written.
+    /// The oldest one failed: it was denied, or could not be read or written.
     failed: Dff<Bit>,
     kept: RingRam<Saved, Q, 4>,
     outcomes: Skid<AtomicEnd>,
@@ -94,6 +94,11 @@ impl<const Q: usize> Logic for Results<Q> {
         kept.wdata.psn = r.psn;
         kept.wdata.original = r.original;
 
+        let nak: Bits<8> = if r.denied {
+            NAK_ACCESS
+        } else {
+            NAK_OPERATIONAL
+        };
         packet.valid = false;
         packet.payload.qpn = r.qpn;
         packet.payload.opcode = ATOMIC_ACK;
@@ -105,12 +110,12 @@ impl<const Q: usize> Logic for Results<Q> {
         packet.payload.value = value;
         if failed {
             packet.payload.opcode = RC_ACK;
-            packet.payload.syndrome = NAK_OPERATIONAL;
+            packet.payload.syndrome = nak;
             // it was not executed
             packet.payload.msn = r.msn - 1;
         }
         outcomes.s.valid = false;
-        copy!(outcomes.s.payload <= r; qpn, generation, duplicate);
+        copy!(outcomes.s.payload <= r; qpn, generation, duplicate, denied);
         outcomes.s.payload.failed = failed;
         waiting.m.ready = false;
 
@@ -119,7 +124,7 @@ impl<const Q: usize> Logic for Results<Q> {
                 index = r.save - 1;
                 left = r.saved;
                 value = r.original;
-                failed = r.error;
+                failed = r.error | r.denied;
                 if waiting.m.valid {
                     state = ResultStep::Write;
                     if r.duplicate {
@@ -131,9 +136,9 @@ impl<const Q: usize> Logic for Results<Q> {
                 // a write of its own, and with it those before
                 let is_refused = r.writes & refusals.m.payload.bit(0);
                 if aged & !age.bit(15) & (refusals.m.valid | !r.writes) {
-                    kept.we = !r.error & !is_refused;
+                    kept.we = !failed & !is_refused;
                     refusals.m.ready = r.writes;
-                    failed = r.error | is_refused;
+                    failed = failed | is_refused;
                     state = ResultStep::Answer;
                 }
             }
@@ -174,6 +179,11 @@ impl<const Q: usize> Logic for Results<Q> {
         done.payload.kind = OpKind::Atomic;
         done.payload.qpn = outcomes.m.payload.qpn;
         done.payload.syndrome = NAK_OPERATIONAL;
+        // its turn has not ended before
+        if outcomes.m.payload.denied {
+            done.payload.kind = OpKind::Served;
+            done.payload.syndrome = NAK_ACCESS;
+        }
         copy!(done.payload <= outcomes.m.payload; generation, duplicate, failed);
     }
 }

@@ -49,7 +49,7 @@ payload! {
         generation: Bits<2>,
         /// Reply, Served, Atomic: of a duplicate.
         duplicate: Bit,
-        /// Served: of an atomic, which is under way now.
+        /// Served: of an atomic that is under way now.
         atomic: Bit,
         /// Served: packets sent of the reply at the head.
         offset: Bits<24>,
@@ -71,6 +71,8 @@ payload! {
         generation: Bits<2>,
         /// Of a duplicate.
         duplicate: Bit,
+        /// Its rkey was no good.
+        denied: Bit,
         /// The queue pair fails.
         failed: Bit,
     }
@@ -309,6 +311,8 @@ payload! {
         add: Bit,
         /// The result is to be looked up.
         duplicate: Bit,
+        /// Its rkey was no good; from the verdict on.
+        denied: Bit,
         /// Swap value, or the value to add.
         swap_add: Bits<64>,
         /// Value to compare with.
@@ -327,7 +331,7 @@ payload! {
         error: Bit,
     }
 
-    /// An atomic whose write is issued.
+    /// An atomic whose write is issued, if it has one.
     Written {
         /// Queue pair.
         qpn: Bits<16>,
@@ -343,6 +347,8 @@ payload! {
         save: Bits<4>,
         /// Results that are kept.
         saved: Bits<5>,
+        /// Its rkey was no good.
+        denied: Bit,
         /// What the memory held.
         original: Bits<64>,
         /// It could not be read.
