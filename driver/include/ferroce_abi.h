@@ -217,7 +217,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 /* opcode of a command. */
 /* Does nothing, answers OK. */
 #define FERROCE_CMD_NOP 0x0u
-/* Queue pair `index`: images `SqCtx`, `AvCtx`, `RqCtx` as chosen by the `qp_*` bits. To state RESET: answered after every access and CQE of the queue pair is done. */
+/* Queue pair `index`: images `SqCtx`, `AvCtx`, `RqCtx` as chosen by the `qp_*` bits. To state RESET with both reset bits: answered after every access and CQE of the queue pair is done. */
 #define FERROCE_CMD_MODIFY_QP 0x1u
 /* Queue pair `index`: answers the dynamic state in `value` (see `QpState`). */
 #define FERROCE_CMD_QUERY_QP 0x2u

@@ -21,8 +21,9 @@
 //! Throughput: a response a cycle. Latency: `judged` 1 cycle behind `done`; a mark shows to `look` 4 cycles behind the
 //! response, before a completion that waits for `judged` can come there.
 //! Assumes: `owner` comes before the response to its last burst; it has one burst at least; no more than 120 owners come
-//! after `room` fell; at most a response in a cycle; `starts_*` is not there in two cycles on end, and the last one of a
-//! queue pair when no write of it is pending: what is refused later marks its next life.
+//! after `room` fell; at most a response in a cycle; a `starts_*` lasts a cycle, and the next one of its kind comes no sooner
+//! than two cycles later. Of the starts of a queue pair the last comes when no write of it is pending: one that is refused
+//! later marks its next life.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
 use crate::bus::types::{WriteMark, WriteMarks, WriteOwner};

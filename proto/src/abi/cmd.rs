@@ -14,7 +14,7 @@ pub mod opcode {
     pub const NOP: u8 = 0;
     /// Queue pair `index`: images [`SqCtx`](crate::abi::qpc::SqCtx), [`AvCtx`](crate::abi::qpc::AvCtx),
     /// [`RqCtx`](crate::abi::qpc::RqCtx) as chosen by the `qp_*` bits.
-    /// To state RESET: answered after every access and CQE of the queue pair is done.
+    /// To state RESET with both reset bits: answered after every access and CQE of the queue pair is done.
     pub const MODIFY_QP: u8 = 1;
     /// Queue pair `index`: answers the dynamic state in `value` (see [`QpState`](super::QpState)).
     pub const QUERY_QP: u8 = 2;

@@ -152,7 +152,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         forward!(m <= merge.m);
         forward!(errors <= failed.m);
         activity.busy = s.valid | there | queue.m.valid | merge.m.valid;
-        // past tokens in the queue others may go for ever
+        // what passes beside the queue does not count while a token waits in it: it may come for ever
         activity.moved = leaves | (passes & !queue.m.valid);
         activity.level = queue.level.resize::<10>()
             + if_there(there, bits::<10>(1))

@@ -22,7 +22,7 @@
 //! * **Duplicate**: at most 16 of a queue pair wait; one whose answer is due already is dropped.
 //! * **Failure**: an rkey that is no good any more, or memory that cannot be read, ends the queue pair: NAK, a
 //!   [`PlaceError`] to the responder, and nothing more is answered until the token with `reset`. A READ response
-//!   that was lost on its way to the wire is such a failure at its PSN, behind the responses that follow it there.
+//!   that was lost on its way to the wire is such a failure too; its NAK leaves after later responses.
 //!
 //! * **End of the queue pair** by command or by its send queue (token with `rsp_flush`): what waits is dropped; what is on its
 //!   way, at most a turn, leaves.

@@ -56,7 +56,7 @@ pub struct ReplyTable<const Q: usize> {
     pub replied: Signal<Out, Bit>,
     /// A queue pair failed.
     pub failed: Signal<Out, Bit>,
-    /// Which, and the incarnation of `replied` too.
+    /// The queue pair of `replied` or `failed`, its incarnation, and how it failed.
     pub report: Signal<Out, PlaceError>,
     /// The sweep after reset is done.
     pub ready: Signal<Out, Bit>,
