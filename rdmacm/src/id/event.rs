@@ -40,7 +40,7 @@ impl Channel {
         self.events.take_with(|event| {
             event.owner.acks.taken();
             event.is_taken.store(true, Ordering::Relaxed);
-            event
+            Some(event)
         })
     }
 }
