@@ -229,15 +229,16 @@ impl<B: Backend> Qp<B> {
         self.still_runs(to)
     }
 
-    /// A responder that failed meanwhile takes the queue pair to ERR.
+    /// What failed meanwhile was not revived: either side in ERR takes the queue pair along, SQE goes to RTS only.
     fn still_runs(&mut self, to: QpState) -> Result<(), ModifyError> {
-        let (qpn, from) = (self.number, QpState::Err);
-        if self.query()?.rq_state == from {
-            self.state = from;
-            self.enter_err()?;
-            return Err(ModifyError::Transition { qpn, from, to });
+        self.refresh()?;
+        let (qpn, from) = (self.number, self.state);
+        match from {
+            QpState::Err => self.enter_err()?,
+            QpState::Sqe if to != QpState::Rts => {}
+            _ => return Ok(()),
         }
-        Ok(())
+        Err(ModifyError::Transition { qpn, from, to })
     }
 
     /// Head of a command that brings requester and responder to `state`.

@@ -287,6 +287,25 @@ fn states_of_the_card_count() {
     qp.modify(&QpAttr::Init(InitAttr::default())).unwrap();
 }
 
+/// The card fails when it was asked and the command is on its way.
+#[test]
+fn a_failure_beside_a_command_counts() {
+    for (sq, rq, state) in [
+        (state::SQE, state::RTS, QpState::Sqe),
+        (state::ERR, state::RTS, QpState::Err),
+        (state::RTS, state::ERR, QpState::Err),
+    ] {
+        let Connected { fake, mut qp, .. } = Connected::new(ALL, 8, |b| b.uc());
+        fake.state().fails = Some((sq, rq));
+        let e = qp.modify(&QpAttr::Sqd).unwrap_err();
+        assert!(
+            matches!(e, ModifyError::Transition { from, .. } if from == state),
+            "{e}"
+        );
+        assert_eq!(qp.state(), state);
+    }
+}
+
 /// What flushes is what the card knows of the queues: without it those of the last life of the number are asked.
 #[test]
 fn a_queue_pair_in_error_has_its_images() {

@@ -13,7 +13,7 @@ use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, GidEntry, PortConfig, opcod
 use ferroce_proto::abi::cq::CqCtx;
 use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, state};
 use ferroce_proto::abi::regs::{self, Params};
 
 pub(crate) use paged::Paged;
@@ -85,6 +85,8 @@ pub(crate) struct State {
     pub(crate) interrupts: HashMap<u32, OwnedFd>,
     /// Of the numbers that the driver chooses.
     pub(crate) seed: Option<u64>,
+    /// States of requester and responder that a queue pair comes to while the next MODIFY_QP is on its way.
+    pub(crate) fails: Option<(u8, u8)>,
     /// Commands to come that are answered well, whatever `answers` says.
     pub(crate) good: u32,
 }
@@ -135,6 +137,7 @@ impl Fake {
             interrupts: HashMap::new(),
             seed: Some(0),
             good: 0,
+            fails: None,
         };
         Self(Arc::new(Mutex::new(state)), Arc::default())
     }
@@ -214,6 +217,9 @@ impl State {
         match head.opcode {
             opcode::MODIFY_QP => {
                 let qp = self.qps.entry(head.index).or_default();
+                if let Some(states) = self.fails.take() {
+                    (qp.sq_state, qp.rq_state) = states;
+                }
                 if head.qp_sq {
                     qp.sq = SqCtx::parse(&images[1]);
                 }
@@ -223,7 +229,13 @@ impl State {
                 if head.qp_rq {
                     qp.rq = RqCtx::parse(&images[3]);
                 }
-                if head.qp_sq_state {
+                let stays = match qp.sq_state {
+                    state::ERR => head.sq_state != state::ERR,
+                    state::SQE => !matches!(head.sq_state, state::ERR | state::RTS),
+                    _ => false,
+                };
+                let ends = head.sq_state == state::RESET;
+                if head.qp_sq_state && (!stays || ends || head.sq_reset) {
                     qp.sq_state = head.sq_state;
                     qp.sq_psn = if head.sq_reset {
                         head.sq_psn
