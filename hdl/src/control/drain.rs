@@ -6,10 +6,11 @@
 //! The sections of the engine are looked at one after the other, in the order in which work passes them. A section is
 //! through when as many things have left it as stood in it when its turn came, or when it was empty for 16 cycles on
 //! end: so other queue pairs under full load do not hold a command up longer than what stood in front takes. Its turn
-//! comes 16 cycles behind the end of the one before, in which what was between the two arrives. Writes to host memory are
-//! counted: those issued when the section's turn came have their response; and so are reports of completion queues, of
-//! which each armed queue can have one. Events of queue pairs and shared receive queues are waited for to the last:
-//! without a command none comes a second time.
+//! comes 16 cycles behind the end of the one before, in which what was between the two arrives.
+//!
+//! Writes to host memory are counted: those issued when the section's turn came have their response; and so are reports
+//! of completion queues, of which each armed queue can have one. Events of queue pairs and shared receive queues are
+//! waited for to the last: without a command none comes a second time.
 //!
 //! | section | is |
 //! |---|---|

@@ -175,7 +175,7 @@ impl<
 
         // between the sides
         copy!(receive <= self; enable, notify, classes);
-        pause_send = receive.pause_send;
+        copy!(self <= receive; pause_send);
         copy!(transmit <= self; notify, congestion, classes);
         transmit.cnp_received = receive.cnp_received;
         forward!(sq_doorbell <= transmit.doorbell);
@@ -252,13 +252,12 @@ impl<
         copy!(control <= self; enable, cmd_base, cpl_base, cmd_log_size, cmd_pi, irq_ready);
         forward!(cq_doorbell <= control.cq_doorbell);
         copy!(receive <= control; tables, verdict, look);
-        transmit.tables = control.tables;
+        copy!(transmit <= control; tables, lost_hold);
         forward!(transmit.command <= control.sq_command);
         forward!(transmit.failure <= control.sq_failure);
         forward!(control.sq_down <= transmit.down);
         copy!(control <= transmit; sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status,
             lost, lost_qpn, lost_psn, lost_incarnation);
-        transmit.lost_hold = control.lost_hold;
         forward!(receive.events <= control.rq_events);
         copy!(control <= receive; rq_query_valid, rq_query, refused_since);
         forward!(control.rq_failures <= receive.failures);
@@ -281,11 +280,10 @@ impl<
         counters.responder = receive.counts;
         counters.requester = transmit.counts;
         counters.overflow = return_path.overflows;
-        copy!(counters <= receive; rx_bytes, notified);
+        copy!(counters <= receive; rx_bytes, notified, pauses);
         copy!(counters <= transmit; retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps, cnp_lost);
         copy!(counters <= exceptions; stored, dropped, refused, sent, sent_bytes);
         counters.paused = egress.paused;
-        counters.pauses = receive.pauses;
         copy!(counters <= control; cq_overflow, cmd_done, cmd_failed);
         counters.index = stat_index;
         counters.read = stat_read;

@@ -151,11 +151,11 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         // Its status is not success.
         let fails = flushed | (o.bad & o.rest.low::<8>().any());
         let completes = takes & (o.signaled | fails);
-        let advance = (state == RetireState::Walk) & takes & (done.ready | !completes);
-        done.valid = (state == RetireState::Walk) & completes;
+        let walks = state == RetireState::Walk;
+        let advance = walks & takes & (done.ready | !completes);
+        done.valid = walks & completes;
         done.payload = no_completion;
-        done.payload.cqn = g.cqn;
-        done.payload.qpn = g.qpn;
+        copy!(done.payload <= g; cqn, qpn, unread);
         done.payload.opcode = o.cqe_opcode;
         done.payload.wqe_index = index;
         done.payload.status = status_of(o, g, flushed, first_error);
@@ -163,7 +163,6 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         done.payload.answered = o.answered;
         done.payload.fenced = o.answered | unfenced;
         done.payload.fence = g.writes;
-        done.payload.unread = g.unread;
         if first_error & is_cause(o, g, flushed) {
             done.payload.vendor_err = g.syndrome;
         }
@@ -220,9 +219,10 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         copy!(event.payload <= out.m.payload; qpn, index, psn, una_psn, reads, unfenced, stalled, passed, count, status);
         event.payload.generation = out.m.payload.incarnation;
 
-        activity.busy = state != RetireState::Idle;
+        let there = state != RetireState::Idle;
+        activity.busy = there;
         activity.moved = (state == RetireState::Report) & out.s.ready;
-        activity.level = if_there(state != RetireState::Idle, bits::<10>(1));
+        activity.level = if_there(there, bits::<10>(1));
 
         match state {
             RetireState::Idle => {
@@ -257,10 +257,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
                     let from_first = g.stall_psn - o.first_psn;
                     let to_last = o.last_psn - g.stall_psn;
                     stalled = g.stall & !at_end & !from_first.bit(23) & !to_last.bit(23);
-                    head_psn = o.first_psn;
-                    if at_end {
-                        head_psn = g.una_psn;
-                    }
+                    head_psn = if at_end { g.una_psn } else { o.first_psn };
                     state = RetireState::Report;
                     if g.fatal {
                         state = RetireState::Tell;

@@ -190,18 +190,23 @@ impl Logic for SqTermsOf {
         out.empties = state.used.any() & (state.used == sq_event.count);
         out.same_una = sq_event.una_psn == state.una_psn;
         out.current = current;
-        // a packet whose payload could not be read does not leave, and none behind it counts
-        let left = if state.stall {
-            !(departed.latest - state.stall_psn).bit(23)
-        } else {
-            departed.latest == state.next_psn
-        };
-        out.waits = !known | !left;
+        out.waits = !known | !has_left(departed.latest, state);
         // an ACK timeout of code n is 4 * 2^n ticks
         out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
         terms = out;
     }
+}
+
+/// All that was granted has left: of a packet whose payload could not be read, and of those behind it, none counts.
+#[kernel_fn]
+fn has_left(latest: Bits<24>, state: SqState) -> Bit {
+    let all = if state.stall {
+        !(latest - state.stall_psn).bit(23)
+    } else {
+        latest == state.next_psn
+    };
+    all
 }
 
 /// Bits of what a message counts at its rate: a READ is short, and of a packet its headers count too.

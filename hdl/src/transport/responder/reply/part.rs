@@ -214,24 +214,15 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
         // out: the packet, its check, its atomic
         valid_q = step;
-        cut_q = Cut {
-            qpn: start.qpn,
-            psn: psn,
-            // of a NAK too: a READ counts once it is accepted
-            msn: word.msn,
-            addr: addr,
-            plen: plen,
-            path: turn.path,
-            offset: offset,
-            generation: start.generation,
-            first: offset == 1,
-            last: last,
-            ends: ends,
-            atomic: word.atomic,
-            duplicate: word.duplicate,
-            waits: waits,
-            blocked: !word.atomic,
-        };
+        copy!(cut_q <= self; psn, addr, plen, offset, last);
+        copy!(cut_q <= start; qpn, generation);
+        // MSN of a NAK too: a READ counts once it is accepted
+        copy!(cut_q <= word; msn, atomic, duplicate);
+        cut_q.path = turn.path;
+        cut_q.first = offset == 1;
+        cut_q.ends = ends;
+        cut_q.waits = waits;
+        cut_q.blocked = !word.atomic;
         valid = valid_q;
         cut = cut_q;
 
@@ -253,11 +244,11 @@ impl<const Q: usize> Logic for Cutter<Q> {
         mr.request = mr_q;
 
         atomic_valid_q = executes;
+        atomic_q.denied = false;
         atomic_q.psn = psn;
         atomic_q.va = addr;
         copy!(atomic_q <= start; qpn, generation, save, saved);
         copy!(atomic_q <= word; msn, add, duplicate, swap_add, compare);
-        atomic_q.denied = false;
         atomic_valid = atomic_valid_q;
         atomic = atomic_q;
         passed_q = passed;
