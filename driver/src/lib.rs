@@ -17,6 +17,8 @@
 //! | `ibv_create_qp`, `ibv_modify_qp` | [`Qp::builder`], [`Qp::modify`] or in one call [`Qp::connect`]; [`Qp::change`] |
 //! | `ibv_post_send`, `ibv_post_recv` | [`Qp::post_send`], [`Qp::post_recv`] |
 //! | the neighbour table of the kernel | [`Neighbours`] |
+//! | `mlnx_qos`: trust, classes, pauses by priority | [`Context::set_classes`] |
+//! | `/sys/class/net/*/ecn` of mlx5: parameters of DCQCN | [`Context::set_congestion`] |
 //! | a raw packet socket | [`Context::create_exception_queue`] |
 //!
 //! Objects hold what they need, so any order of drops is right; a drop returns when the card is done
@@ -68,7 +70,9 @@ mod any;
 mod backend;
 mod barrier;
 mod card;
+mod classes;
 mod command;
+mod congestion;
 mod context;
 mod cq;
 mod debug;
@@ -112,7 +116,9 @@ mod wr;
 pub use any::AnyBackend;
 pub use backend::{Backend, BackendError, Opened};
 pub use card::{GidError, OpenError, READY_LIMIT_NS};
+pub use classes::{ClassError, Classes, Share, Trust, Turn};
 pub use command::{COMMAND_LIMIT_NS, CommandError};
+pub use congestion::{Congestion, CongestionError};
 pub use context::Context;
 pub use cq::{Cq, CqError, Notify};
 pub use device::{AbiVersion, DeviceInfo, Features, Status};

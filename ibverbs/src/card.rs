@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ferroce_cabi::signals;
 use ferroce_driver::{
-    AsyncEvent, AsyncEvents, Backend, Context, EventAttr, Gid, Mac, Mtu, NeighbourConfig,
-    Neighbours, ResolveError, eventfd,
+    AsyncEvent, AsyncEvents, Backend, Classes, Congestion, Context, EventAttr, Gid, Mac, Mtu,
+    NeighbourConfig, Neighbours, ResolveError, eventfd,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -73,6 +73,20 @@ pub(crate) struct Receivers {
     pub(crate) deliver: fn(&Card, AsyncEvent),
 }
 
+/// How the environment wants a card.
+pub(crate) struct Settings {
+    /// MAC address of the port.
+    pub(crate) mac: Mac,
+    /// Its IP addresses: GID 1 and up.
+    pub(crate) ips: Vec<IpAddr>,
+    /// Longest packets that the network takes.
+    pub(crate) mtu: Mtu,
+    /// None: as after reset.
+    pub(crate) classes: Option<Classes>,
+    /// Parameters that are not as after reset.
+    pub(crate) congestion: Congestion,
+}
+
 /// An opened card.
 pub(crate) struct Card {
     pub(crate) context: Context,
@@ -94,9 +108,7 @@ impl Card {
     /// Opens the card `name`. If it cannot, prints the reason: an error number says too little.
     pub(crate) fn open(
         name: &str,
-        mac: Mac,
-        ips: &[IpAddr],
-        mtu: Mtu,
+        settings: &Settings,
         entry: Entry,
         receivers: Receivers,
     ) -> Result<Arc<Self>, Errno> {
@@ -110,9 +122,16 @@ impl Card {
         let (backend, keep) = opened.map_err(|e| failed(Errno::NODEV)(&*e))?;
         let is_simulated = backend.is_simulated();
         let context = Context::open(backend).map_err(|e| failed(Errno::IO)(&e))?;
+        let mac = settings.mac;
         context.set_mac(mac).map_err(|e| failed(Errno::IO)(&e))?;
+        if let Some(classes) = &settings.classes {
+            let set = context.set_classes(classes);
+            set.map_err(|e| failed(Errno::OPNOTSUPP)(&e))?;
+        }
+        let set = context.set_congestion(&settings.congestion);
+        set.map_err(|e| failed(Errno::OPNOTSUPP)(&e))?;
         let gids = [Gid::link_local(mac)].into_iter();
-        let gids = gids.chain(ips.iter().map(|&ip| ip.into()));
+        let gids = gids.chain(settings.ips.iter().map(|&ip| ip.into()));
         for (index, gid) in (0..=u8::MAX).zip(gids) {
             context
                 .set_gid(index, gid)
@@ -133,7 +152,7 @@ impl Card {
         let entry = Arc::new(entry);
         let card = Arc::new(Self {
             context,
-            mtu,
+            mtu: settings.mtu,
             is_simulated,
             neighbours: Mutex::new(neighbours),
             receivers,

@@ -1,17 +1,16 @@
 //! The device: which card, its addresses, and the list of devices.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use ferroce_driver::open::{default_mac, only_device, parse_mac};
-use ferroce_driver::{DEFAULT_MTU, Gid, Mac, Mtu};
+use ferroce_driver::{ClassError, CongestionError, DEFAULT_MTU, Gid, Mac, Mtu};
 use tracing::level_filters::LevelFilter;
 
 use crate::abi::{IBV_NODE_CA, IBV_TRANSPORT_IB, Zero, ibv_device};
-use crate::card::{Card, Gate, Receivers};
+use crate::card::{Card, Gate, Receivers, Settings};
 use crate::errno::{Errno, or_minus_one, or_null};
 use crate::handle::{Shown, lock};
 
@@ -24,6 +23,10 @@ const IP_VARIABLE: &str = "FERROCE_IP";
 /// Tells simulated cards of one name apart that are on different wires.
 const WIRE_VARIABLE: &str = "FERROCE_WIRE";
 const MTU_VARIABLE: &str = "FERROCE_MTU";
+/// Its traffic classes, as `ferroce_driver::Classes` reads them.
+const CLASSES_VARIABLE: &str = "FERROCE_CLASSES";
+/// Parameters of its congestion control, as `ferroce_driver::Congestion` reads them.
+const CONGESTION_VARIABLE: &str = "FERROCE_CONGESTION";
 /// Name of the device.
 const NAME: &CStr = c"ferroce0";
 
@@ -31,10 +34,7 @@ const NAME: &CStr = c"ferroce0";
 pub(crate) struct Device {
     shown: Shown<ibv_device>,
     name: String,
-    mac: Mac,
-    ips: Vec<IpAddr>,
-    /// Longest packets that the network takes.
-    mtu: Mtu,
+    settings: Settings,
     /// The card, while a context of it exists: it can be opened once at a time.
     card: Mutex<Weak<Card>>,
     gate: Arc<Gate>,
@@ -84,6 +84,14 @@ impl Device {
             }
         };
 
+        let classes = read(CLASSES_VARIABLE).map(|text| text.parse());
+        let classes = classes.transpose();
+        let classes =
+            classes.map_err(|e: ClassError| Mistake(format!("${CLASSES_VARIABLE}: {e}")))?;
+        let congestion = read(CONGESTION_VARIABLE).unwrap_or_default().parse();
+        let congestion = congestion
+            .map_err(|e: CongestionError| Mistake(format!("${CONGESTION_VARIABLE}: {e}")))?;
+
         let mut shown = ibv_device::zero();
         shown.node_type = IBV_NODE_CA;
         shown.transport_type = IBV_TRANSPORT_IB;
@@ -95,9 +103,13 @@ impl Device {
         Ok(Some(Self {
             shown: Shown::new(shown),
             name,
-            mac,
-            ips,
-            mtu,
+            settings: Settings {
+                mac,
+                ips,
+                mtu,
+                classes,
+                congestion,
+            },
             card: Mutex::default(),
             gate: Arc::default(),
         }))
@@ -135,14 +147,14 @@ impl Device {
             return Ok(card);
         }
         let entry = self.gate.enter();
-        let card = Card::open(&self.name, self.mac, &self.ips, self.mtu, entry, receivers)?;
+        let card = Card::open(&self.name, &self.settings, entry, receivers)?;
         *place = Arc::downgrade(&card);
         Ok(card)
     }
 
     /// EUI-64 of the MAC address, in network order.
     fn guid(&self) -> u64 {
-        guid(self.mac)
+        guid(self.settings.mac)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The driver against a card at the level of its rings.
 
 mod attributes;
+mod classes;
 mod completions;
+mod congestion;
 mod datagram;
 mod events;
 mod fake;

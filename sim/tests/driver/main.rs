@@ -32,6 +32,7 @@ macro_rules! on_both {
     };
 }
 
+mod classes;
 mod events;
 mod windows;
 

@@ -1,0 +1,355 @@
+//! Traffic classes of the port: which queue a packet waits in, and pauses by priority (`docs/classes.md`).
+
+use std::str::FromStr;
+
+use ferroce_proto::abi::classes::{
+    self, CLASSES, PRIO_CLASS_RESET, PRIORITIES, TRUST_DSCP, TRUST_PCP, Trust as TrustRegister,
+};
+use ferroce_proto::abi::regs;
+use thiserror::Error;
+
+use crate::{Backend, Context, Features};
+
+/// DSCPs.
+const DSCPS: usize = 64;
+/// Most that a class weighs.
+const WEIGHTS: u8 = 127;
+
+/// What says the priority of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Its DSCP, by [`Classes::dscp_priority`].
+    Dscp,
+    /// The PCP of its 802.1Q tag.
+    Pcp {
+        /// Priority of what has no tag.
+        untagged: u8,
+    },
+}
+
+/// How a class gets the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Before all classes below it in number, and before those with a weight.
+    Strict,
+    /// Its share beside others with a weight, 1 to 127.
+    Weight(u8),
+}
+
+/// A share of the receive buffer: what comes first counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Units of 64 bytes of payload.
+    pub units: u16,
+    /// Packets.
+    pub packets: u16,
+}
+
+/// Traffic classes of the port. As text the words below, in any order; what is not named is as after reset.
+///
+/// | word | is |
+/// |---|---|
+/// | `trust=dscp`, `trust=pcp`, `trust=pcp:3` | what says the priority, and that of what has no tag |
+/// | `dscp2prio=26:3,48:6` | priorities of DSCPs |
+/// | `prio_tc=0,0,1,1,2,2,3,3` | class of each priority |
+/// | `turn=25,25,strict,25` | weight of each class, or strict |
+/// | `pfc=0,0,0,1,0,0,0,0` | priorities whose pauses are obeyed, and of which pauses are sent |
+/// | `xoff=232/104`, `xon=100/52`, `lossy=128/64` | shares of the receive buffer, in units of 64 bytes and packets |
+/// | `watchdog=100`, `storm=100` | ms |
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classes {
+    /// What says the priority of a packet, sent or received.
+    pub trust: Trust,
+    /// Priority of each DSCP.
+    pub dscp_priority: [u8; DSCPS],
+    /// Class of each priority, 0 to 3.
+    pub class: [u8; PRIORITIES],
+    /// How each class gets the wire.
+    pub turn: [Turn; CLASSES],
+    /// Priorities whose pauses are obeyed, a bit each.
+    pub pause_obeyed: u8,
+    /// Priorities of which pauses are sent, a bit each.
+    pub pause_sent: u8,
+    /// What a class holds when it asks for a pause.
+    pub xoff: Share,
+    /// It asks no more when it holds less.
+    pub xon: Share,
+    /// What classes without pauses may hold together while others send them.
+    pub lossy: Share,
+    /// For how long a pause is obeyed, in ms; 0: for ever.
+    pub watchdog_ms: u16,
+    /// For how long a class asks while nothing of it leaves, in ms; 0: for ever.
+    pub storm_ms: u16,
+}
+
+/// Classes that the card does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ClassError {
+    /// It has none.
+    #[error("this card has no traffic classes (FEATURES.CLASSES)")]
+    Unsupported,
+    /// A value out of range.
+    #[error("{name} is {value}, expected at most {limit}")]
+    Range {
+        /// What.
+        name: String,
+        /// Its value.
+        value: u16,
+        /// Most that it may be.
+        limit: u16,
+    },
+    /// A weight of 0.
+    #[error("class {class} weighs 0, expected 1 to 127 or strict")]
+    Weight {
+        /// Which.
+        class: usize,
+    },
+    /// XON is above XOFF: a pause would end as it begins.
+    #[error("xon of {} units and {} packets is above xoff of {} and {}", xon.units, xon.packets, xoff.units, xoff.packets)]
+    Thresholds {
+        /// What ends a pause.
+        xon: Share,
+        /// What begins one.
+        xoff: Share,
+    },
+    /// A word that says nothing.
+    #[error("`{word}` is no setting of traffic classes: expected {expected}")]
+    Word {
+        /// The word.
+        word: String,
+        /// What it might be.
+        expected: &'static str,
+    },
+}
+
+/// What may stand in front of `=`.
+const WORDS: &str =
+    "trust, dscp2prio, prio_tc, turn, pfc, xoff, xon, lossy, watchdog or storm, then = and a value";
+
+impl Default for Classes {
+    /// As after reset.
+    fn default() -> Self {
+        let share = |value: u32| Share {
+            units: value as u16,
+            packets: (value >> 16) as u16,
+        };
+        Self {
+            trust: Trust::Dscp,
+            dscp_priority: std::array::from_fn(|dscp| dscp as u8 >> 3),
+            class: std::array::from_fn(|priority| nibble(PRIO_CLASS_RESET, priority)),
+            turn: [Turn::Weight(25); CLASSES],
+            pause_obeyed: 0,
+            pause_sent: 0,
+            xoff: share(classes::PFC_XOFF_RESET),
+            xon: share(classes::PFC_XON_RESET),
+            lossy: share(classes::PFC_LOSSY_RESET),
+            watchdog_ms: classes::PFC_WATCHDOG_RESET as u16,
+            storm_ms: classes::PFC_STORM_RESET as u16,
+        }
+    }
+}
+
+fn nibble(register: u32, place: usize) -> u8 {
+    (register >> (4 * place)) as u8 & 15
+}
+
+/// A register of a nibble each.
+fn nibbles(values: &[u8]) -> u32 {
+    let places = (0..).step_by(4).zip(values);
+    places.fold(0, |all, (at, &value)| all | u32::from(value) << at)
+}
+
+fn dscp_prio(i: usize) -> u32 {
+    regs::DSCP_PRIO_0 + 4 * i as u32
+}
+
+impl Classes {
+    fn check(&self) -> Result<(), ClassError> {
+        let at_most = |name: String, value: u16, limit: u16| match value <= limit {
+            true => Ok(()),
+            false => Err(ClassError::Range { name, value, limit }),
+        };
+        let priority = PRIORITIES as u16 - 1;
+        if let Trust::Pcp { untagged } = self.trust {
+            at_most("priority without a tag".into(), untagged.into(), priority)?;
+        }
+        for (dscp, &of) in self.dscp_priority.iter().enumerate() {
+            at_most(format!("priority of DSCP {dscp}"), of.into(), priority)?;
+        }
+        for (priority, &of) in self.class.iter().enumerate() {
+            let limit = CLASSES as u16 - 1;
+            at_most(format!("class of priority {priority}"), of.into(), limit)?;
+        }
+        for (class, turn) in self.turn.iter().enumerate() {
+            match turn {
+                Turn::Weight(0) => return Err(ClassError::Weight { class }),
+                Turn::Weight(weight) => {
+                    let name = format!("weight of class {class}");
+                    at_most(name, (*weight).into(), WEIGHTS.into())?;
+                }
+                Turn::Strict => {}
+            }
+        }
+        let limit = classes::PFC_WATCHDOG_MASK as u16;
+        at_most("watchdog".into(), self.watchdog_ms, limit)?;
+        at_most(
+            "storm".into(),
+            self.storm_ms,
+            classes::PFC_STORM_MASK as u16,
+        )?;
+        let (xon, xoff) = (self.xon, self.xoff);
+        if xon.units > xoff.units || xon.packets > xoff.packets {
+            return Err(ClassError::Thresholds { xon, xoff });
+        }
+        Ok(())
+    }
+
+    /// Registers and their values.
+    fn registers(&self) -> impl Iterator<Item = (u32, u32)> {
+        let trust = match self.trust {
+            Trust::Dscp => TrustRegister {
+                trust: TRUST_DSCP,
+                ..TrustRegister::default()
+            },
+            Trust::Pcp { untagged } => TrustRegister {
+                trust: TRUST_PCP,
+                default_prio: untagged,
+                ..TrustRegister::default()
+            },
+        };
+        let weights = self.turn.map(|turn| match turn {
+            Turn::Strict => 0,
+            Turn::Weight(weight) => weight,
+        });
+        let share = |share: Share| classes::share(share.units, share.packets);
+        let tables = self.dscp_priority.chunks(8).map(nibbles);
+        let tables: Vec<_> = (0..).map(dscp_prio).zip(tables).collect();
+        tables.into_iter().chain([
+            (regs::PRIO_CLASS, nibbles(&self.class)),
+            (regs::CLASS_WEIGHT, u32::from_le_bytes(weights)),
+            (regs::TRUST, u32::from_le_bytes(trust.emit())),
+            (regs::PFC_WATCHDOG, self.watchdog_ms.into()),
+            (regs::PFC_STORM, self.storm_ms.into()),
+            (regs::PFC_XOFF, share(self.xoff)),
+            (regs::PFC_XON, share(self.xon)),
+            (regs::PFC_LOSSY, share(self.lossy)),
+            (
+                regs::PFC_CONFIG,
+                u32::from(self.pause_sent) << 8 | u32::from(self.pause_obeyed),
+            ),
+        ])
+    }
+}
+
+/// Values with commas between them, one each.
+fn list<const N: usize, T: Copy>(text: &str, value: impl Fn(&str) -> Option<T>) -> Option<[T; N]> {
+    let all: Option<Vec<T>> = text.split(',').map(value).collect();
+    all?.try_into().ok()
+}
+
+fn share(text: &str) -> Option<Share> {
+    let (units, packets) = text.split_once('/')?;
+    Some(Share {
+        units: units.parse().ok()?,
+        packets: packets.parse().ok()?,
+    })
+}
+
+impl FromStr for Classes {
+    type Err = ClassError;
+
+    fn from_str(text: &str) -> Result<Self, ClassError> {
+        let mut classes = Self::default();
+        for word in text.split_whitespace() {
+            let wrong = |expected| ClassError::Word {
+                word: word.into(),
+                expected,
+            };
+            let (name, value) = word.split_once('=').ok_or_else(|| wrong(WORDS))?;
+            match name {
+                "trust" => {
+                    let expected = "trust=dscp, trust=pcp or trust=pcp:PRIORITY";
+                    let (by, untagged) = value.split_once(':').unwrap_or((value, "0"));
+                    classes.trust = match (by, untagged.parse()) {
+                        ("dscp", _) if by == value => Trust::Dscp,
+                        ("pcp", Ok(untagged)) => Trust::Pcp { untagged },
+                        _ => return Err(wrong(expected)),
+                    };
+                }
+                "dscp2prio" => {
+                    let expected = "dscp2prio=DSCP:PRIORITY,…, DSCPs from 0 to 63";
+                    for pair in value.split(',') {
+                        let (dscp, of) = pair.split_once(':').ok_or_else(|| wrong(expected))?;
+                        let place = dscp.parse().ok();
+                        let place =
+                            place.and_then(|dscp: usize| classes.dscp_priority.get_mut(dscp));
+                        *place.ok_or_else(|| wrong(expected))? =
+                            of.parse().map_err(|_| wrong(expected))?;
+                    }
+                }
+                "prio_tc" => {
+                    let of = list(value, |class| class.parse().ok());
+                    classes.class = of.ok_or_else(|| wrong("a class of each of 8 priorities"))?;
+                }
+                "turn" => {
+                    let turns = list(value, |turn| match turn {
+                        "strict" => Some(Turn::Strict),
+                        weight => weight.parse().ok().map(Turn::Weight),
+                    });
+                    let expected = "a weight or `strict` of each of 4 classes";
+                    classes.turn = turns.ok_or_else(|| wrong(expected))?;
+                }
+                "pfc" => {
+                    let bits = list::<PRIORITIES, bool>(value, |bit| match bit {
+                        "0" => Some(false),
+                        "1" => Some(true),
+                        _ => None,
+                    });
+                    let bits = bits.ok_or_else(|| wrong("0 or 1 of each of 8 priorities"))?;
+                    let mask = (0..).zip(bits).map(|(at, bit)| u8::from(bit) << at).sum();
+                    (classes.pause_obeyed, classes.pause_sent) = (mask, mask);
+                }
+                "xoff" | "xon" | "lossy" => {
+                    let expected = "UNITS/PACKETS, each below 65536";
+                    let of = share(value).ok_or_else(|| wrong(expected))?;
+                    *match name {
+                        "xoff" => &mut classes.xoff,
+                        "xon" => &mut classes.xon,
+                        _ => &mut classes.lossy,
+                    } = of;
+                }
+                "watchdog" | "storm" => {
+                    let ms = value.parse().map_err(|_| wrong("milliseconds"))?;
+                    *match name {
+                        "watchdog" => &mut classes.watchdog_ms,
+                        _ => &mut classes.storm_ms,
+                    } = ms;
+                }
+                _ => return Err(wrong(WORDS)),
+            }
+        }
+        classes.check()?;
+        Ok(classes)
+    }
+}
+
+impl<B: Backend> Context<B> {
+    /// Sets the traffic classes of the port. They count for the next packet: set them while nothing is under way, as packets
+    /// of a queue pair that change their class may pass each other.
+    ///
+    /// # Errors
+    /// [`ClassError`]: the card has none, or a value is out of range; nothing is changed then.
+    pub fn set_classes(&self, classes: &Classes) -> Result<(), ClassError> {
+        if !self.card.info.features.contains(Features::CLASSES) {
+            return Err(ClassError::Unsupported);
+        }
+        classes.check()?;
+        // no pause begins by thresholds of which half are new
+        self.card.host.write32(regs::PFC_CONFIG.into(), 0);
+        for (register, value) in classes.registers() {
+            self.card.host.write32(register.into(), value);
+        }
+        Ok(())
+    }
+}
