@@ -4,10 +4,11 @@ mod pace;
 mod recorded;
 mod rig;
 
+use ferroce_sim::bench;
 use ferroce_sim::model::congestion::Params;
 use ferroce_sim::random::Pauses;
 
-use rig::{Kind, QPS, Rig};
+use rig::{Kind, QPS, Rig, set_params};
 
 /// Parameters anywhere in their ranges; an increase comes after `period` at least.
 fn random_params(rng: &mut fastrand::Rng, period: u32) -> Params {
@@ -177,6 +178,40 @@ fn parameters_that_change() {
             rpg_time_reset: 300 - round,
             ..Params::default()
         });
+    }
+}
+
+/// Parameters of which 0 means none are switched off and on in any cycle of an event: it comes to its end.
+#[test]
+fn parameters_that_change_at_any_moment() {
+    let mut rng = fastrand::Rng::with_seed(bench::seed());
+    let mut rig = Rig::new(Params::default(), Pauses::NONE);
+    rig.checks = false;
+    for qpn in 0..QPS {
+        rig.push(Kind::Cnp, qpn, 0);
+    }
+    for round in 0..600 {
+        for _ in 0..rng.u32(20..60) {
+            if rig.waiting() < 8 {
+                let kind = [Kind::Cnp, Kind::Sent][usize::from(rng.u8(..8) > 0)];
+                rig.push(kind, rng.u16(..QPS), 1 << 16);
+            }
+            rig.cycle(rng.u8(..20) == 0);
+        }
+        set_params(
+            rig.bench.dut_mut(),
+            &Params {
+                rpg_byte_reset: [0, 64, 32_767][rng.usize(..3)],
+                rate_reduce_monitor_period: [0, 4][rng.usize(..2)],
+                ..Params::default()
+            },
+        );
+        let looks = rig.looks;
+        let comes = (0..1000).any(|_| {
+            rig.cycle(false);
+            rig.looks != looks
+        });
+        assert!(comes, "round {round}: it hangs");
     }
 }
 

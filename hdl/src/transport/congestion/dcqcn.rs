@@ -32,7 +32,7 @@ use crate::prelude::*;
 pub struct Dcqcn<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Parameters; a change counts from the next event of a queue pair on.
+    /// Parameters; a change counts from the next event or visit on.
     pub params: Signal<In, DcqcnParams>,
     /// A microsecond passed; one cycle.
     pub tick: Signal<In, Bit>,
@@ -63,6 +63,8 @@ pub struct Dcqcn<const Q: usize> {
     no_state: Zero<DcqcnState>,
     no_work: Zero<DcqcnWork>,
 
+    /// Parameters of the event.
+    held: Dff<DcqcnParams>,
     now: Reg<Bits<20>>,
     step: Reg<DcqcnStep>,
     visit: Reg<Bits<Q>>,
@@ -91,14 +93,18 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         if tick {
             now = now + 1;
         }
-        terms.params = params;
+        // an event has the parameters of its beginning, of which 0 may mean none
+        if step == DcqcnStep::Pick {
+            held = params;
+        }
+        terms.params = held;
         terms.state = state;
         terms.at = at;
         let t = terms.terms;
         due.step = step;
         due.at = at;
         due.state = state;
-        due.params = params;
+        due.params = held;
 
         // ticks of alpha, periods without a CNP, the decrease
         let alpha_due = !due.alpha.bit(19);
@@ -110,15 +116,15 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         alpha.alpha = state.alpha;
         alpha.rises = state.alpha_cnp;
         alpha.late = due.alpha;
-        alpha.period = params.dce_tcp_rtt;
+        alpha.period = held.dce_tcp_rtt;
         monitor.start = (step == DcqcnStep::CatchUp) & idle_period;
         monitor.late = due.monitor;
-        monitor.period = params.rate_reduce_monitor_period;
+        monitor.period = held.rate_reduce_monitor_period;
         cut.start = (step == DcqcnStep::Cut) & !cutting;
         cut.rate = state.rate;
         cut.alpha = state.alpha;
-        cut.gd = params.rpg_gd;
-        cut.leaves = params.rpg_min_dec_fac;
+        cut.gd = held.rpg_gd;
+        cut.leaves = held.rpg_min_dec_fac;
         cut.least = t.lowest;
         let cut_ends = cutting & !cut.busy;
 
@@ -137,7 +143,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         table.waddr = event.qpn.low::<Q>();
         table.wdata = state;
 
-        let reset = params.rpg_byte_reset.resize::<25>() << 6;
+        let reset = held.rpg_byte_reset.resize::<25>() << 6;
         enough = sum >= reset;
         match step {
             DcqcnStep::Sweep => {
@@ -183,7 +189,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
                 }
             }
             // the rate falls unless this CNP has set it
-            DcqcnStep::Raise => work.cuts = !work.sets | !params.rate_to_set_on_first_cnp.any(),
+            DcqcnStep::Raise => work.cuts = !work.sets | !held.rate_to_set_on_first_cnp.any(),
             _ => {}
         }
 
@@ -207,7 +213,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         rules.step = step;
         rules.kind = event.kind;
         rules.at = at;
-        rules.params = params;
+        rules.params = held;
         rules.terms = t;
         rules.work = work;
         rules.state = state;

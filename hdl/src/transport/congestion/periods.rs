@@ -36,6 +36,7 @@ impl Logic for Periods {
 
     #[kernel]
     fn update(&mut self) {
+        assert!(!start | period.any(), "a time without periods");
         let twice = part << 1;
         let doubles = rest >= twice;
         let takes = running & !rising & (rest >= part);
