@@ -1,7 +1,7 @@
 //! Registers of the exception queue, part of [`csr`](super::csr).
 //!
 //! A write has its effect one cycle later; a read is answered in its cycle, with 0 for other registers. EXC_CONFIG written
-//! with `on` = 0 clears the indices that the host writes.
+//! with `on` = 0 clears the indices that the host writes, and keeps its other fields.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 
 use ferroce_proto::abi::exception::MAX_LOG_SLOTS;
@@ -64,10 +64,13 @@ impl Logic for ExceptionCsr {
                         (access.data.resize::<64>() << 32) | state.base.low::<32>().resize::<64>();
                 }
                 EXC_CONFIG => {
-                    state.log_slots = log;
-                    state.large = access.data.bit(4);
                     state.on = access.data.bit(5);
                     stops = !access.data.bit(5);
+                    // the frame under way is finished in its slot
+                    if access.data.bit(5) {
+                        state.log_slots = log;
+                        state.large = access.data.bit(4);
+                    }
                 }
                 EXC_RX_CI => {
                     state.rx_consumer = access.data.low::<16>();

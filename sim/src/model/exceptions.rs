@@ -75,15 +75,18 @@ impl Exceptions {
             regs::EXC_BASE_HI => self.base = self.base & 0xffff_ffff | u64::from(value) << 32,
             regs::EXC_CONFIG => {
                 let config = Config::parse(&bytes);
-                let log_slots = config.log_slots.min(MAX_LOG_SLOTS);
-                self.config = Config {
-                    log_slots,
-                    ..config
-                };
-                if !config.on {
+                if config.on {
+                    self.config = Config {
+                        log_slots: config.log_slots.min(MAX_LOG_SLOTS),
+                        ..config
+                    };
+                } else {
                     *self = Self {
                         base: self.base,
-                        config: self.config,
+                        config: Config {
+                            on: false,
+                            ..self.config
+                        },
                         ..Self::default()
                     };
                 }

@@ -88,7 +88,13 @@ fn registers_hold_what_is_written(bench: &mut Bench) {
         }
     }
     if !queue.is_empty() {
-        for (written, read) in [(0x1f, 0x18), (0x07, 0x07), (0x10, 0x10), (0, 0)] {
+        for (written, read) in [
+            (0x3f, 0x38),
+            (0x27, 0x27),
+            (0, 0x07),
+            (0x30, 0x30),
+            (0x0f, 0x10),
+        ] {
             host.write32(regs::EXC_CONFIG, written);
             check("EXC_CONFIG", host.read32(regs::EXC_CONFIG), read);
         }

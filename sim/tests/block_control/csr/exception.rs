@@ -40,6 +40,9 @@ fn they_hold_what_is_written_and_show_it() {
             assert_eq!(shown(&mut rig, "log_slots"), u64::from(held));
             assert_eq!(shown(&mut rig, "large"), u64::from(large));
             assert_eq!(shown(&mut rig, "on"), 1);
+            // what is under way is finished in its slot
+            rig.write(regs::EXC_CONFIG, 0);
+            assert_eq!(rig.read(regs::EXC_CONFIG), config(held, large, false));
         }
     }
     rig.write(regs::EXC_TX_PI, 0xffff_1234);

@@ -42,8 +42,10 @@ impl Reference {
                 if value & 0x20 == 0 {
                     self.words.insert(regs::EXC_RX_CI, 0);
                     self.words.insert(regs::EXC_TX_PI, 0);
+                    self.read(offset) & 0x1f
+                } else {
+                    value & 0x30 | (value & 0xf).min(8)
                 }
-                value & 0x30 | (value & 0xf).min(8)
             }
             _ => match RP_RANGES.iter().find(|(register, ..)| *register == offset) {
                 Some(&(_, low, high)) => value.clamp(low, high),
