@@ -76,8 +76,10 @@ impl<const Q: usize, const C: usize> Logic for Doorbells<Q, C> {
             cq_rung = false;
         }
         let of_qp = write & (at.slice::<2>(20) == QP_AT) & !(at.slice::<17>(3) & outside_qp).any();
-        let of_cq = write & (at.slice::<2>(20) == CQ_AT) & !(at.slice::<17>(3) & outside_cq).any();
-        let of_srq = write & (at.slice::<2>(20) == SRQ_AT) & !at.bit(19);
+        // the upper word is a hole
+        let first = write & !at.bit(2);
+        let of_cq = first & (at.slice::<2>(20) == CQ_AT) & !(at.slice::<17>(3) & outside_cq).any();
+        let of_srq = first & (at.slice::<2>(20) == SRQ_AT) & !at.bit(19);
         if of_qp {
             sq_rung = !at.bit(2);
             rq_rung = at.bit(2);

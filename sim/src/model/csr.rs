@@ -139,6 +139,7 @@ impl Model {
     fn ring(&mut self, offset: u64, value: u32) {
         let number = |base| ((offset - base) / doorbell::STRIDE) as u32;
         match offset {
+            doorbell::CQ_BASE.. if !offset.is_multiple_of(doorbell::STRIDE) => {}
             doorbell::SRQ_BASE.. => self.env.ring_srq(number(doorbell::SRQ_BASE), value as u16),
             doorbell::CQ_BASE.. => self.env.arm(number(doorbell::CQ_BASE), value),
             _ => {

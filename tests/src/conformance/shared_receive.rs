@@ -1,6 +1,7 @@
 //! Shared receive queues.
 
 use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::regs::feature;
@@ -18,7 +19,7 @@ cases! {
     srq_serves_all, SRQ, "IB1 10.2", "Queue pairs take the WQEs of a shared receive queue in the order of their messages.";
     srq_each_its_own, SRQ, "IB1 10.2.9", "Each queue pair takes from the shared receive queue it was made with.";
     srq_empty, SRQ, "IB1 9.7.5.2.8", "An empty shared receive queue is not ready: RNR NAK, and the message comes again.";
-    srq_wraps, SRQ, "abi qpc", "A shared receive queue is a ring.";
+    srq_wraps, SRQ, "abi qpc", "A shared receive queue is a ring. The word above its doorbell is a hole.";
     srq_flush, SRQ, "IB1 10.3.1", "An error flushes the WQE of the message under way; the others are everyone's and stay.";
     srq_immediate, SRQ, "IB1 9.4.3", "A WRITE with immediate takes a WQE of the shared receive queue.";
     srq_buffer_too_short, SRQ | feature::UC | feature::UD, "IB1 9.9.3", "A message of UC or UD longer than its shared receive buffer completes it with a local length error; the queue pair goes on.";
@@ -101,6 +102,7 @@ fn srq_wraps(bench: &mut Bench) {
     let target = c.b.create_mr(&[0; 8], Rights::ALL);
     for i in 0..19 {
         c.b.post_srq(srqn, &[target.all()]);
+        c.b.write32(doorbell::srq(srqn.into()) as u32 + 4, 0);
         c.a.post_send(qa, &Work::send(&[]).inline(&[i as u8; 8]));
         c.succeeds(Side::B, i);
         check_bytes("data", &c.b.contents(&target), &[i as u8; 8]);
