@@ -8,6 +8,7 @@ mod layout;
 
 pub mod classes;
 pub mod cmd;
+mod counters;
 pub mod cq;
 pub mod doorbell;
 pub mod eq;

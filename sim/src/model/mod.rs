@@ -29,6 +29,7 @@
 //! The sources are those of `ferroce_proto::wire`: IB1 and A17.
 
 mod access;
+mod agenda;
 mod asks;
 pub mod classes;
 mod command;
@@ -55,7 +56,7 @@ mod stats;
 mod tx;
 mod wqe;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use ferroce_proto::abi::cmd::{GidEntry, PortConfig};
@@ -64,6 +65,7 @@ use ferroce_proto::abi::regs::{Params, Params3, feature};
 
 use crate::memory::HostMemory;
 use crate::nic::Nic;
+use agenda::Agenda;
 
 /// Cycles of 1.024 us, the unit of interrupt moderation.
 const CYCLES_PER_TICK: u64 = 256;
@@ -161,44 +163,6 @@ pub struct Model {
     timers: Agenda,
     /// Starts of the queue pairs with a request packet whose time has not come.
     starts: Agenda,
-}
-
-/// A cycle for some of the queue pairs.
-#[derive(Clone)]
-struct Agenda {
-    order: BTreeSet<(u64, u32)>,
-    /// That in `order` of each queue pair.
-    cycles: Vec<Option<u64>>,
-}
-
-impl Agenda {
-    fn new(qps: u32) -> Self {
-        Self {
-            order: BTreeSet::new(),
-            cycles: vec![None; qps as usize],
-        }
-    }
-
-    fn set(&mut self, qpn: u32, cycle: Option<u64>) {
-        let old = std::mem::replace(&mut self.cycles[qpn as usize], cycle);
-        if old != cycle {
-            if let Some(old) = old {
-                self.order.remove(&(old, qpn));
-            }
-            self.order.extend(cycle.map(|cycle| (cycle, qpn)));
-        }
-    }
-
-    /// The earliest cycle.
-    fn next(&self) -> Option<u64> {
-        self.order.first().map(|(cycle, _)| *cycle)
-    }
-
-    /// A queue pair whose cycle has come.
-    fn due(&self, now: u64) -> Option<u32> {
-        let (cycle, qpn) = self.order.first()?;
-        (*cycle <= now).then_some(*qpn)
-    }
 }
 
 impl Model {

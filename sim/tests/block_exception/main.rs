@@ -1,6 +1,7 @@
 //! The exception queue in Verilog, against rings in plain Rust.
 
 mod host;
+mod pulses;
 mod rig;
 
 use ferroce_proto::abi::exception::{Config, HEAD_BYTES, LARGE_SLOT_BYTES, SLOT_BYTES};

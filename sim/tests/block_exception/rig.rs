@@ -8,59 +8,18 @@ use fastrand::Rng;
 use ferroce_hdl::eth::exceptions::Exceptions;
 use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head};
 use ferroce_sim::bench::classes::write_classes;
-use ferroce_sim::bench::{Agent, AxisSink, AxisSource, Bench, Frame};
+use ferroce_sim::bench::{AxisSink, AxisSource, Bench, Frame};
 use ferroce_sim::model::classes::Tables;
 use ferroce_sim::random::{self, Chance};
-use ferroce_sim::verilator::{Dut, Input, Output};
+use ferroce_sim::verilator::Output;
 
 use crate::host::{BASE, Memory, Raw, Reader, Writer};
+use crate::pulses::Pulses;
 
 /// First byte of the frames of the transport, which tells them from those of the host.
 pub(crate) const TRANSPORT: u8 = 0xaa;
 /// Their marks.
 const TRANSPORT_MARK: u64 = 0x16;
-
-/// Adds up the pulses.
-struct Pulses {
-    outputs: [Output; 6],
-    other: Input,
-    /// A frame of the transport is counted in this cycle.
-    is_other: bool,
-    counts: [u64; 6],
-    /// `m_axis`: valid, last, mark; and the mark of the last beat that was offered in each cycle.
-    wire: [Output; 3],
-    marks: BTreeMap<u64, u64>,
-}
-
-impl Agent for Pulses {
-    fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
-        self.is_other = rng.u8(..4) != 0;
-        dut.set(self.other, self.is_other.into());
-    }
-
-    fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
-        let [valid, last, mark] = self.wire.map(|output| dut.get(output));
-        if valid & last == 1 {
-            self.marks.insert(cycle, mark);
-        }
-        let values = self.outputs.map(|output| dut.get(output));
-        if values[4] != 0 && self.is_other {
-            return Err("two frames counted in a cycle".into());
-        }
-        for (i, (count, value)) in self.counts.iter_mut().zip(values).enumerate() {
-            *count += if i < 5 || values[4] != 0 { value } else { 0 };
-        }
-        Ok(())
-    }
-
-    fn pending(&self) -> Option<String> {
-        None
-    }
-
-    fn reset(&mut self, dut: &mut Dut) {
-        dut.set(self.other, 0);
-    }
-}
 
 /// The queue and what is around it.
 pub(crate) struct Rig {

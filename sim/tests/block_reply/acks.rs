@@ -7,7 +7,8 @@ use ferroce_proto::wire::psn::{MASK, distance};
 use ferroce_sim::bench::StreamSink;
 use ferroce_sim::random::Pauses;
 
-use super::rig::{Q, Request, Rig, answer, uneven};
+use super::request::{Request, answer};
+use super::rig::{Q, Rig, uneven};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {

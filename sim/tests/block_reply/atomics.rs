@@ -2,7 +2,8 @@
 
 use ferroce_sim::random::Pauses;
 
-use super::rig::{BASE, Kind, Request, Rig, answer, uneven};
+use super::request::{Kind, Request, answer};
+use super::rig::{BASE, Rig, uneven};
 
 fn add(qpn: u32, psn: u32, addr: u64, value: u64) -> Request {
     Request::new(qpn, psn, Kind::Add(value)).at(addr)

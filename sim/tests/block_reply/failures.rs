@@ -3,7 +3,8 @@
 use ferroce_sim::random::Pauses;
 
 use super::host::Region;
-use super::rig::{BASE, Kind, PD, Request, Rig, answer};
+use super::request::{Kind, Request, answer};
+use super::rig::{BASE, PD, Rig};
 
 const NAK_ACCESS: u8 = 0x62;
 const NAK_OPERATIONAL: u8 = 0x63;

@@ -7,4 +7,5 @@ mod host;
 mod random;
 mod rates;
 mod reads;
+mod request;
 mod rig;

@@ -10,7 +10,8 @@ use ferroce_proto::wire::psn::MASK;
 use ferroce_sim::random::Pauses;
 
 use super::acks::{self, Token};
-use super::rig::{BASE, Kind, Packet, Q, Request, Rig, answer, uneven};
+use super::request::{Kind, Packet, Request, answer};
+use super::rig::{BASE, Q, Rig, uneven};
 
 #[derive(Clone, Copy, Debug)]
 enum Item {

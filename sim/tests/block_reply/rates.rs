@@ -2,7 +2,8 @@
 
 use ferroce_sim::random::Pauses;
 
-use super::rig::{BASE, Kind, Request, Rig};
+use super::request::{Kind, Request};
+use super::rig::{BASE, Rig};
 
 /// Cycles from the first packet to the last, and the packets.
 fn span(rig: &mut Rig) -> (u64, u64) {

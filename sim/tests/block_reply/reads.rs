@@ -3,7 +3,8 @@
 use ferroce_proto::wire::psn::MASK;
 use ferroce_sim::random::Pauses;
 
-use super::rig::{BASE, Packet, Request, Rig, answer, uneven};
+use super::request::{Packet, Request, answer};
+use super::rig::{BASE, Rig, uneven};
 
 /// Pieces to fetch for a request.
 fn pieces(request: &Request, lane: u32) -> Vec<(u64, u32, u32)> {

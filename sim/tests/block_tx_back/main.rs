@@ -2,6 +2,7 @@
 mod packets;
 mod rates;
 mod setup;
+mod watch;
 
 use ferroce_proto::wire::Opcode;
 use ferroce_sim::random::Pauses;

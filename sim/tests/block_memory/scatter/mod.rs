@@ -3,6 +3,7 @@
 mod agents;
 mod failures;
 mod model;
+mod random;
 mod setup;
 
 use ferroce_proto::abi::cq::status;

@@ -1,0 +1,184 @@
+//! Scheduler and send queues around the calendar.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fastrand::Rng;
+use ferroce_sim::bench::Agent;
+use ferroce_sim::model::congestion::Pace;
+use ferroce_sim::verilator::{Dut, Field, Input, Output};
+
+use super::SLOT;
+
+/// A queue pair as its scheduler sees it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Queue {
+    pub(super) pace: Pace,
+    /// It wants to start.
+    pub(super) waits: bool,
+    /// When it wanted to, or its rate changed.
+    pub(super) since: u64,
+    /// A start that came when its rate changed: it may have moved or not.
+    pub(super) unsure: bool,
+    /// Cycle of the latest order.
+    pub(super) ordered: u64,
+    pub(super) releases: u64,
+    pub(super) first: u64,
+    pub(super) latest: u64,
+    pub(super) bytes: u64,
+    pub(super) burst: u64,
+}
+
+/// Scheduler and send queues around the calendar: orders in, queue pairs that may start out.
+pub(super) struct Scheduler {
+    pub(super) order_valid: Input,
+    pub(super) order: Input,
+    pub(super) order_fields: [Field; 3],
+    pub(super) m_valid: Output,
+    pub(super) m_payload: Output,
+    pub(super) m_ready: Input,
+    pub(super) ready_now: bool,
+    /// Releases are held up now and then.
+    pub(super) pauses: bool,
+    pub(super) orders: VecDeque<(u16, u32, bool)>,
+    pub(super) driven: Option<(u16, u32, bool)>,
+    pub(super) paced_valid: Output,
+    pub(super) paced_qpn: Output,
+    pub(super) paced: Output,
+    /// Rates on their way.
+    pub(super) rates: VecDeque<Option<u32>>,
+    pub(super) queues: Vec<Queue>,
+    /// Grants to come: cycle, queue pair.
+    pub(super) grants: BTreeMap<(u64, u16), ()>,
+    /// Bytes of a grant.
+    pub(super) size: u32,
+    /// Cycles from a release to its grant, at most.
+    pub(super) latency: u64,
+    /// Cycles that a release may be late.
+    pub(super) late: u64,
+    /// They go on by themselves.
+    pub(super) endless: bool,
+}
+
+impl Scheduler {
+    pub(super) fn new(dut: &Dut, queues: usize, pauses: bool) -> Self {
+        let mut ports = dut.model().ports().iter();
+        let port = ports.find(|port| port.name == "order").unwrap();
+        let order_fields = ["qpn", "bytes", "pushes"].map(|name| {
+            let field = port.fields.iter().find(|field| field.path == name);
+            field.unwrap().clone()
+        });
+        Self {
+            order_valid: dut.input("order_valid").unwrap(),
+            order: dut.input("order").unwrap(),
+            order_fields,
+            m_valid: dut.output("m_valid").unwrap(),
+            m_payload: dut.output("m_payload").unwrap(),
+            m_ready: dut.input("m_ready").unwrap(),
+            ready_now: false,
+            pauses,
+            orders: VecDeque::new(),
+            driven: None,
+            paced_valid: dut.output("paced_valid").unwrap(),
+            paced_qpn: dut.output("paced_qpn").unwrap(),
+            paced: dut.output("paced").unwrap(),
+            rates: VecDeque::new(),
+            queues: vec![Queue::default(); queues],
+            grants: BTreeMap::new(),
+            size: 1024,
+            latency: 300,
+            late: SLOT + 80,
+            endless: true,
+        }
+    }
+
+    pub(super) fn push(&mut self, qpn: u16, bytes: u32, pushes: bool) {
+        self.orders.push_back((qpn, bytes, pushes));
+    }
+}
+
+impl Agent for Scheduler {
+    fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
+        self.ready_now = !self.pauses || rng.u8(..4) == 0;
+        dut.set(self.m_ready, self.ready_now.into());
+        self.driven = self.orders.pop_front();
+        dut.set(self.order_valid, self.driven.is_some().into());
+        if let Some((qpn, bytes, pushes)) = self.driven {
+            let values = [u64::from(qpn), bytes.into(), pushes.into()];
+            let fields = self.order_fields.iter().zip(values);
+            let order = fields.fold(0, |order, (field, value)| order | value << field.offset);
+            dut.set(self.order, order);
+        }
+    }
+
+    fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
+        if dut.is_set(self.paced_valid) {
+            let qpn = dut.get(self.paced_qpn) as usize;
+            let rate = self.rates.pop_front().expect("a rate update");
+            if dut.is_set(self.paced) != rate.is_some() {
+                return Err(format!("queue pair {qpn} has the rate {rate:?}"));
+            }
+            // compared four cycles later
+            let queue = &mut self.queues[qpn];
+            let compared = cycle + 4;
+            // an order on its way counts before or after the rate
+            queue.unsure |= queue.pace.next().abs_diff(compared) < 12;
+            queue.unsure |= queue.ordered > 0 && compared - queue.ordered < 10;
+            queue.pace.set_rate(compared, rate);
+            queue.since = cycle;
+        }
+        if let Some((qpn, bytes, pushes)) = self.driven {
+            let queue = &mut self.queues[usize::from(qpn)];
+            queue.ordered = cycle;
+            if bytes > 0 {
+                queue.pace.grant(bytes);
+            }
+            if pushes {
+                queue.pace.start(cycle, bytes > 0);
+                queue.since = cycle;
+                queue.waits = true;
+            }
+        }
+        if self.ready_now && dut.is_set(self.m_valid) {
+            let qpn = dut.get(self.m_payload) as u16;
+            let queue = &mut self.queues[usize::from(qpn)];
+            if !std::mem::take(&mut queue.waits) {
+                return Err(format!("queue pair {qpn} did not wait"));
+            }
+            let next = queue.pace.next();
+            let range = next..=next.max(queue.since) + self.late;
+            if !queue.unsure && !range.contains(&cycle) {
+                return Err(format!(
+                    "queue pair {qpn} starts in {cycle}, not in {range:?}"
+                ));
+            }
+            if queue.releases == 0 {
+                queue.first = cycle;
+            } else {
+                queue.bytes += queue.burst;
+            }
+            queue.releases += 1;
+            queue.latest = cycle;
+            queue.burst = self.size.into();
+            self.grants.insert((cycle + self.latency, qpn), ());
+        }
+        while let Some(grant) = self.grants.first_entry()
+            && grant.key().0 <= cycle
+        {
+            let ((_, qpn), ()) = grant.remove_entry();
+            if self.endless {
+                self.push(qpn, self.size, true);
+            }
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<String> {
+        let waits = self.queues.iter().position(|queue| queue.waits)?;
+        Some(format!("queue pair {waits} waits"))
+    }
+
+    fn reset(&mut self, dut: &mut Dut) {
+        dut.set(self.order_valid, 0);
+        dut.set(self.m_ready, 0);
+    }
+}
