@@ -63,7 +63,7 @@ pub struct Dcqcn<const Q: usize> {
     no_state: Zero<DcqcnState>,
     no_work: Zero<DcqcnWork>,
 
-    /// Parameters of the event.
+    /// Parameters at the beginning of the event: 0 in one of them may mean none, and is looked at more than once.
     held: Dff<DcqcnParams>,
     now: Reg<Bits<20>>,
     step: Reg<DcqcnStep>,
@@ -92,10 +92,6 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
     fn update(&mut self) {
         if tick {
             now = now + 1;
-        }
-        // an event has the parameters of its beginning, of which 0 may mean none
-        if step == DcqcnStep::Pick {
-            held = params;
         }
         terms.params = held;
         terms.state = state;
@@ -153,6 +149,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
             }
             DcqcnStep::Pick => {
                 at = now;
+                held = params;
                 event = front.m.payload;
                 if !pops {
                     event.kind = CongestionEventKind::None;
@@ -236,8 +233,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         look_valid = step == DcqcnStep::Store;
         look.qpn = event.qpn;
         look.visit = event.kind == CongestionEventKind::None;
-        look.at = at;
-        look.state = state;
+        copy!(look <= self; at, state);
         lost = front.lost;
         forward!(front.s <= s);
         swept = step != DcqcnStep::Sweep;
