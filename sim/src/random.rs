@@ -3,6 +3,10 @@
 //! Each model owns a generator made from its seed, so a run is repeated by its seeds alone.
 
 use fastrand::Rng;
+use ferroce_proto::wire::{
+    AethRepr, AtomicAckEthRepr, AtomicEthRepr, DethRepr, Ext, Extensions, Opcode, RethRepr,
+    Syndrome,
+};
 
 /// A probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +129,38 @@ impl Pausing {
         let pausing = self.left > 0;
         self.left = self.left.saturating_sub(1);
         pausing
+    }
+}
+
+/// The extension headers of an opcode, each field anywhere in its range.
+#[must_use]
+pub fn extensions(rng: &mut Rng, opcode: Opcode) -> Extensions {
+    let has = |ext| opcode.has(ext);
+    Extensions {
+        deth: has(Ext::Deth).then(|| DethRepr {
+            qkey: rng.u32(..),
+            src_qp: rng.u32(..1 << 24),
+        }),
+        reth: has(Ext::Reth).then(|| RethRepr {
+            va: rng.u64(..),
+            rkey: rng.u32(..),
+            dma_len: rng.u32(..),
+        }),
+        atomic: has(Ext::AtomicEth).then(|| AtomicEthRepr {
+            va: rng.u64(..),
+            rkey: rng.u32(..),
+            swap_add: rng.u64(..),
+            compare: rng.u64(..),
+        }),
+        aeth: has(Ext::Aeth).then(|| AethRepr {
+            syndrome: Syndrome::from_bits(rng.u8(..)),
+            msn: rng.u32(..1 << 24),
+        }),
+        atomic_ack: has(Ext::AtomicAckEth).then(|| AtomicAckEthRepr {
+            original: rng.u64(..),
+        }),
+        imm: has(Ext::ImmDt).then(|| rng.u32(..)),
+        ieth: has(Ext::Ieth).then(|| rng.u32(..)),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use fastrand::Rng;
 use ferroce_proto::wire::{
-    AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Ext, Extensions, Gid,
-    Headers, Ip, Ipv4Repr, Ipv6Repr, Mac, Opcode, Psn, RethRepr, Syndrome, UdpRepr, icrc, ipv4,
+    BthRepr, EthRepr, Gid, Headers, Ip, Ipv4Repr, Ipv6Repr, Mac, Opcode, Psn, UdpRepr, icrc, ipv4,
 };
+use ferroce_sim::random::extensions;
 
 use crate::filter::Port;
 
@@ -81,33 +81,7 @@ pub(crate) fn packet(rng: &mut Rng, opcode: Opcode, layout: Layout, payload: usi
             ttl: rng.u8(..),
         })
     };
-    let has = |ext| opcode.has(ext);
-    let ext = Extensions {
-        deth: has(Ext::Deth).then(|| DethRepr {
-            qkey: rng.u32(..),
-            src_qp: rng.u32(..1 << 24),
-        }),
-        reth: has(Ext::Reth).then(|| RethRepr {
-            va: rng.u64(..),
-            rkey: rng.u32(..),
-            dma_len: rng.u32(..),
-        }),
-        atomic: has(Ext::AtomicEth).then(|| AtomicEthRepr {
-            va: rng.u64(..),
-            rkey: rng.u32(..),
-            swap_add: rng.u64(..),
-            compare: rng.u64(..),
-        }),
-        aeth: has(Ext::Aeth).then(|| AethRepr {
-            syndrome: Syndrome::from_bits(rng.u8(..)),
-            msn: rng.u32(..1 << 24),
-        }),
-        atomic_ack: has(Ext::AtomicAckEth).then(|| AtomicAckEthRepr {
-            original: rng.u64(..),
-        }),
-        imm: has(Ext::ImmDt).then(|| rng.u32(..)),
-        ieth: has(Ext::Ieth).then(|| rng.u32(..)),
-    };
+    let ext = extensions(rng, opcode);
     let headers = Headers {
         eth: EthRepr {
             dst: MAC,

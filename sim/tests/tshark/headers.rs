@@ -2,13 +2,17 @@
 
 use fastrand::Rng;
 use ferroce_proto::wire::{
-    AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Ext, Extensions,
-    Headers, Ip, Ipv4Repr, Ipv6Repr, Mac as Address, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
+    BthRepr, EthRepr, Headers, Ip, Ipv4Repr, Ipv6Repr, Mac as Address, Opcode, Psn, UdpRepr,
 };
+use ferroce_sim::random::extensions;
 
 /// Those of an opcode in a layout.
 pub(crate) fn headers(rng: &mut Rng, opcode: Opcode, vlan: bool, ipv6: bool) -> Headers {
-    let has = |ext| opcode.has(ext);
+    let mut ext = extensions(rng, opcode);
+    // tshark reads a length of 31 bits
+    if let Some(reth) = &mut ext.reth {
+        reth.dma_len &= (1 << 31) - 1;
+    }
     Headers {
         eth: EthRepr {
             dst: Address([0x52, 0x54, 0, rng.u8(..), rng.u8(..), rng.u8(..)]),
@@ -43,31 +47,6 @@ pub(crate) fn headers(rng: &mut Rng, opcode: Opcode, vlan: bool, ipv6: bool) -> 
             becn: opcode == Opcode::Cnp,
             ..BthRepr::new(opcode, rng.u32(2..1 << 24), Psn::new(rng.u32(..1 << 24)))
         },
-        ext: Extensions {
-            deth: has(Ext::Deth).then(|| DethRepr {
-                qkey: rng.u32(..),
-                src_qp: rng.u32(..1 << 24),
-            }),
-            reth: has(Ext::Reth).then(|| RethRepr {
-                va: rng.u64(..),
-                rkey: rng.u32(..),
-                dma_len: rng.u32(..1 << 31),
-            }),
-            atomic: has(Ext::AtomicEth).then(|| AtomicEthRepr {
-                va: rng.u64(..),
-                rkey: rng.u32(..),
-                swap_add: rng.u64(..),
-                compare: rng.u64(..),
-            }),
-            aeth: has(Ext::Aeth).then(|| AethRepr {
-                syndrome: Syndrome::from_bits(rng.u8(..)),
-                msn: rng.u32(..1 << 24),
-            }),
-            atomic_ack: has(Ext::AtomicAckEth).then(|| AtomicAckEthRepr {
-                original: rng.u64(..),
-            }),
-            imm: has(Ext::ImmDt).then(|| rng.u32(..)),
-            ieth: has(Ext::Ieth).then(|| rng.u32(..)),
-        },
+        ext,
     }
 }
