@@ -34,7 +34,7 @@ pub(super) struct Life {
 #[derive(Default)]
 pub(super) struct Changes {
     /// By the position from which on CQEs of a number are of this life, and that number; `None`: of no life.
-    pub(super) lives: BTreeMap<(u64, u32), Option<Life>>,
+    pub(super) incarnations: BTreeMap<(u64, u32), Option<Life>>,
     /// Length of the poller's table, and a longer one if it needs that: the poller does not allocate.
     pub(super) table_len: usize,
     pub(super) table: Vec<Option<Life>>,
@@ -43,7 +43,7 @@ pub(super) struct Changes {
 impl Changes {
     /// Position of the first one; `u64::MAX` if there is none.
     pub(super) fn next(&self) -> u64 {
-        let first = self.lives.first_key_value();
+        let first = self.incarnations.first_key_value();
         first.map_or(u64::MAX, |((from, _), _)| *from)
     }
 }
@@ -115,7 +115,7 @@ impl<B: Backend> CqCore<B> {
         })
     }
 
-    /// Starts a life of queue pair `qpn`: before its first CQE, after the last CQE of earlier lives.
+    /// Starts a life of queue pair `qpn`: before its first CQE, after the last CQE of those before.
     pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>, completes: Completes) {
         let mut changes = lock(&self.changes);
         if changes.table_len <= qpn as usize {
@@ -136,7 +136,7 @@ impl<B: Backend> CqCore<B> {
     fn change(&self, qpn: u32, life: Option<Life>) {
         let from = lock(&self.ring).end();
         let mut changes = lock(&self.changes);
-        changes.lives.insert((from, qpn), life);
+        changes.incarnations.insert((from, qpn), life);
         self.next_change.store(changes.next(), Ordering::Release);
     }
 }

@@ -171,8 +171,8 @@ impl<B: Backend> Cq<B> {
         }
         self.follow_changes();
         let mut places = wcs.iter_mut();
-        let lives = (0..).zip(&self.table);
-        for (qp_num, life) in lives.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
+        let incarnations = (0..).zip(&self.table);
+        for (qp_num, life) in incarnations.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
             let Queues { sq, rq, .. } = &*life.queues;
             for (is_ours, queue, opcode) in [
                 (life.completes.sends, sq, WcOpcode::Send),
@@ -274,7 +274,7 @@ impl<B: Backend> Cq<B> {
             self.table = table;
         }
         while changes.next() <= self.position
-            && let Some(((_, qpn), life)) = changes.lives.pop_first()
+            && let Some(((_, qpn), life)) = changes.incarnations.pop_first()
         {
             if let Some(place) = self.table.get_mut(qpn as usize) {
                 *place = life;

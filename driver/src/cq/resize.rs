@@ -67,8 +67,12 @@ impl<B: Backend> Cq<B> {
     /// Slots of send queues that complete here and were not retired.
     fn sends_open(&self) -> u32 {
         let changes = lock(&self.core.changes);
-        let lives = self.table.iter().chain(changes.lives.values()).flatten();
-        lives
+        let known = self
+            .table
+            .iter()
+            .chain(changes.incarnations.values())
+            .flatten();
+        known
             .filter(|life| life.completes.sends && !life.queues.is_over())
             .map(|life| life.queues.sq.size() - life.queues.sq.free())
             .sum()

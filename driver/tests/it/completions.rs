@@ -134,7 +134,7 @@ fn completions_of_nothing_posted_are_counted_and_dropped() {
 
 /// A count of CQEs in 32 bits is the same again after 2^32, and of two of them either may be the later one.
 #[test]
-fn a_queue_pair_lives_as_long_as_it_likes() {
+fn completions_come_beyond_two_to_the_31() {
     let Connected {
         fake,
         mut cq,

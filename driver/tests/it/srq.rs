@@ -108,7 +108,7 @@ fn a_request_that_waits_holds_the_others_up_when_they_went_round_the_ring() {
     assert_eq!(srq.free(), 4);
 }
 
-/// A completion that nobody polled before its queue pair ended gives its request back, and nothing else.
+/// A completion that was not polled before its queue pair ended gives its request back, and nothing else.
 #[test]
 fn requests_of_queue_pairs_that_ended_come_back() {
     let (fake, context) = open(ALL);
@@ -123,7 +123,7 @@ fn requests_of_queue_pairs_that_ended_come_back() {
     let sges = list(64);
     let mut wcs = [Wc::default(); 8];
     for round in 0..128u32 {
-        // lives of one number follow each other in the ring, on either queue
+        // queue pairs of one number follow each other in the ring, on either queue
         for srq in &mut srqs {
             let two = [RecvWr::new(7, &sges), RecvWr::new(8, &sges)];
             srq.post_recv(&two).unwrap();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_becomes_frames() {
+    fn frames_of_a_level() {
         let mut mac = Mac::new(Line::ethernet(100, 1));
         let mut sent = |level, time| {
             let frame = mac.send(level, time).expect("it stays");

@@ -101,8 +101,8 @@ fn an_atomic_without_its_right_is_answered_in_its_order() {
     rig.regions.list.push(short_region());
     let good = Request::new(3, 50, Kind::Add(1));
     let denied = Request::new(3, 51, Kind::Add(1)).with_key(0x77);
-    let behind = Request::new(3, 52, Kind::Add(1)).at(BASE + 8);
-    for request in [&good, &denied, &behind] {
+    let following = Request::new(3, 52, Kind::Add(1)).at(BASE + 8);
+    for request in [&good, &denied, &following] {
         rig.request(request);
     }
     rig.request(&Request::read(3, 53, 64));

@@ -1,4 +1,4 @@
-//! What the packet buffer holds by class, the pauses that it asks for, and who is dropped.
+//! What the packet buffer holds by class, the pauses that it asks for, and which packets are dropped.
 
 use ferroce_proto::abi::classes::{PFC_LOSSY_RESET, PFC_XOFF_RESET, PFC_XON_RESET, share};
 use ferroce_proto::wire::{Opcode, Packet};

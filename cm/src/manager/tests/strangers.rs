@@ -56,7 +56,7 @@ fn messages_of_others_do_nothing() {
 }
 
 #[test]
-fn nobody_asks_in_the_name_of_another() {
+fn a_request_in_the_name_of_another_is_refused() {
     let mut world = World::new(|_, _| false);
     world.sides[1].listen(Listener {
         key: 78,
