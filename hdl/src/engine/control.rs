@@ -5,7 +5,9 @@ use super::failures::Failures;
 use super::{LOG_EQ, LOG_SRQ};
 use crate::bus::dma_client::*;
 use crate::bus::types::image::QpState;
-use crate::bus::types::{Activity, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks};
+use crate::bus::types::{
+    AccessCounts, Activity, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks,
+};
 use crate::bus::valid::Valid;
 use crate::control::command::Command;
 use crate::control::drain::section::*;
@@ -77,6 +79,8 @@ pub struct Control<
     pub issued: [Signal<In, Bits<16>>; WRITERS],
     /// Of those, writes done.
     pub written: [Signal<In, Bits<16>>; WRITERS],
+    /// Accesses to memory for peers.
+    pub accesses: Signal<In, AccessCounts>,
     /// Commands for the requester.
     pub sq_command: StreamOut<SqEvent>,
     /// Answer to one.
@@ -291,6 +295,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         drain.report_issued = completions.reported;
         drain.report_done = completions.handed;
         completions.issued = issued[WRITE_PAYLOAD];
+        completions.accesses = accesses;
         completions.done = judged;
         completions.cqe_done = written[WRITE_CQE];
         events.done = written[WRITE_EQE];

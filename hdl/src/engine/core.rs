@@ -185,6 +185,10 @@ impl<
         forward!(transmit.cnp <= receive.cnp);
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
+        copy!(transmit <= receive; response_reserve, response_give_back);
+        receive.response_room = transmit.response_room;
+        receive.response_read = transmit.response_pieces.moved;
+        control.accesses = receive.accesses;
         copy!(receive <= transmit; response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
         receive.sq_failed = transmit.close_valid;
         // both of the stage that does the command, which is answered before the next one comes

@@ -6,8 +6,8 @@ use crate::bus::qp_state::RESET;
 use crate::bus::syndrome::NAK_OPERATIONAL;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    Activity, Answer, CqToken, CqVerdict, GatherCmd, PlaceError, ReadIssue, ReadReq, TxDesc,
-    WriteCmd, WriteMarks,
+    AccessCounts, Activity, Answer, CqToken, CqVerdict, GatherCmd, PayloadSize, PlaceError,
+    ReadIssue, ReadReq, TxDesc, WriteCmd, WriteMarks,
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
@@ -82,6 +82,16 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub response: StreamOut<TxDesc>,
     /// Payload of READ responses to fetch.
     pub response_payload: StreamOut<GatherCmd>,
+    /// Room for it that is taken ahead.
+    pub response_reserve: Signal<Out, Valid<PayloadSize>>,
+    /// Of this, what is not asked for.
+    pub response_give_back: Signal<Out, Valid<PayloadSize>>,
+    /// There is room ahead.
+    pub response_room: Signal<In, Bit>,
+    /// A piece of it was read.
+    pub response_read: Signal<In, Bit>,
+    /// Accesses to memory for peers.
+    pub accesses: Signal<Out, AccessCounts>,
     /// A READ response was not sent because its payload could not be read.
     pub response_lost: Signal<In, Bit>,
     /// Its queue pair.
@@ -319,6 +329,11 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(response_mr <= reply.mr);
         forward!(response <= reply.desc);
         forward!(response_payload <= reply.gather);
+        response_reserve = reply.reserve;
+        response_give_back = reply.give_back;
+        reply.payload_room = response_room;
+        reply.payload_read = response_read;
+        accesses = reply.accesses;
         reply.lost = response_lost;
         reply.lost_qpn = response_lost_qpn;
         reply.lost_psn = response_lost_psn;

@@ -1,7 +1,8 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    Activity, Answer, CqToken, Departure, GatherCmd, ReadIssue, ReadReq, TxDesc, if_there,
+    Activity, Answer, CqToken, Departure, GatherCmd, PayloadSize, ReadIssue, ReadReq, TxDesc,
+    if_there,
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
@@ -52,6 +53,12 @@ pub struct TransmitSide<
     pub notify: Signal<In, NotifySetup>,
     /// What commands write into tables.
     pub tables: Signal<In, TableWrites>,
+    /// Payload of responses for which room is taken, ahead.
+    pub response_reserve: Signal<In, Valid<PayloadSize>>,
+    /// Of these, what is not asked for.
+    pub response_give_back: Signal<In, Valid<PayloadSize>>,
+    /// There is room ahead for payload of responses.
+    pub response_room: Signal<Out, Bit>,
     /// Reads of send WQEs.
     pub wqe_read: StreamOut<ReadReq>,
     /// Their answers.
@@ -228,6 +235,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         copy!(self <= requester; retired, held);
 
         forward!(response_payload <= gather.command[1]);
+        gather.reserve = response_reserve;
+        gather.give_back = response_give_back;
+        response_room = gather.room;
         forward!(response_read <= gather.request[1]);
         forward!(response_beat <= gather.beats[1]);
         response_pieces = gather.activity[1];

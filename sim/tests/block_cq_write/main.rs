@@ -302,6 +302,37 @@ fn a_fence_is_passed_however_old_it_is() {
     rig.settle();
 }
 
+/// Accesses of peers under the key, begun before its invalidation, are over by the completion.
+#[test]
+fn a_completion_that_invalidates_waits_for_accesses() {
+    for ending in [255, 40, 3] {
+        let mut rig = Rig::new::<512, 64>(uneven(), uneven());
+        rig.open(0, 10);
+        rig.accessing = 30;
+        rig.ending = ending;
+        for _ in 0..700 {
+            rig.push(RECV, 0);
+            rig.step();
+        }
+        rig.accessing = 0;
+        rig.settle();
+        assert_eq!(rig.seen.len(), 700);
+    }
+    // what invalidates nothing does not wait
+    let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);
+    rig.open(0, 6);
+    rig.accesses[1][0] += 1;
+    rig.ending = 0;
+    rig.push_invalidating(0, false);
+    rig.push_invalidating(0, true);
+    (0..200).for_each(|_| rig.step());
+    assert_eq!((rig.seen.len(), rig.pending()), (1, 1));
+    assert!(rig.is_busy());
+    rig.ending = 255;
+    rig.settle();
+    assert_eq!(rig.seen.len(), 2);
+}
+
 #[test]
 fn payload_that_is_not_there_holds_only_what_has_a_fence() {
     let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);

@@ -1,7 +1,9 @@
 //! `gather`: payload packed byte by byte, announced when complete, at full rate.
 
+mod ahead;
 mod rig;
 
+use ferroce_sim::bench::Agent;
 use ferroce_sim::random::Pauses;
 
 use super::common::uneven;
@@ -107,6 +109,37 @@ fn a_stalled_assembler_loses_nothing() {
     } = lane;
     bench.run(&mut [reader, command, wanted], 5_000).unwrap();
     setup.finish(10_000);
+}
+
+#[test]
+fn room_that_is_taken_ahead_holds_up_no_read() {
+    for given_back in [0, 3000] {
+        let mut setup = Setup::new::<512, 64, 9>(20, Pauses::NONE);
+        setup.change();
+        for number in 0..60 {
+            setup.send(Packet {
+                lane: 6,
+                pieces: vec![(0x1_0000 * number, if number % 2 == 0 { 4096 } else { 256 })],
+                forgotten: false,
+            });
+        }
+        let ahead = setup.lane.command.ahead.as_mut().expect("lane 1 has it");
+        ahead.spare = given_back;
+        // no payload is taken: what has room is read all the same
+        let Setup { bench, lane, .. } = &mut setup;
+        let Lane {
+            reader, command, ..
+        } = lane;
+        bench
+            .run(&mut [reader, command], 2_000 + 6 * given_back as u64)
+            .unwrap();
+        assert_eq!(command.source.pending(), None, "a command waits");
+        // 512 beats of 1024, of which two pieces of 65 stay free; a pair of these packets has 70
+        let beats = command.source.sent() * 35;
+        assert!((1024 - 3 * 65..=1024).contains(&beats), "{beats} beats");
+        setup.change();
+        setup.finish(20_000);
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_read_past_its_region_ends_at_the_packet() {
     next.incarnation = 2;
     rig.request(&next);
     rig.ack(3, 351, 1, 0x1f);
-    rig.run(1000);
+    rig.run(1500);
     let sent = rig.packets();
     assert_eq!(sent[..200], answer(&read, 0)[..200]);
     assert_eq!(sent.len(), 201, "nothing follows");

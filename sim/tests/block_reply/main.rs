@@ -9,3 +9,4 @@ mod rates;
 mod reads;
 mod request;
 mod rig;
+mod wire;

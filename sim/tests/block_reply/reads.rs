@@ -114,7 +114,7 @@ fn a_turn_ends_with_its_quantum() {
         for qpn in 0..3 {
             rig.request(&Request::read(qpn, 0, len).mtu(mtu));
         }
-        rig.run(2500);
+        rig.run(7000);
         let sent = rig.packets();
         assert_eq!(sent.len(), 1200);
         let turns: Vec<_> = sent

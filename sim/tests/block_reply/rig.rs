@@ -6,7 +6,7 @@ use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::Input;
 
-use super::host::{Memory, Region, Regions};
+use super::host::{Memory, Region, Regions, Store};
 use super::request::{Kind, Packet, Request};
 
 /// Log2 of the queue pairs.
@@ -32,6 +32,7 @@ pub(crate) struct Rig {
     pub(crate) errors: StreamSink,
     pub(crate) memory: Memory,
     pub(crate) regions: Regions,
+    pub(crate) store: Store,
     done: Input,
     lost: Input,
     lost_qpn: Input,
@@ -56,6 +57,7 @@ impl Rig {
             errors: StreamSink::new(dut, "errors", back).expect("a stream out"),
             memory: Memory::new(dut, K),
             regions: Regions::new(dut),
+            store: Store::new(dut),
             done: dut.input("done").unwrap(),
             lost: dut.input("lost").unwrap(),
             lost_qpn: dut.input("lost_qpn").unwrap(),
@@ -85,7 +87,7 @@ impl Rig {
     pub(crate) fn reset(&mut self) {
         let lost = self.lost;
         self.bench.dut_mut().set(lost, 0);
-        let mut agents: [&mut dyn Agent; 8] = [
+        let mut agents: [&mut dyn Agent; 9] = [
             &mut self.tokens,
             &mut self.replies,
             &mut self.desc,
@@ -94,6 +96,7 @@ impl Rig {
             &mut self.errors,
             &mut self.memory,
             &mut self.regions,
+            &mut self.store,
         ];
         self.bench.reset(&mut agents);
         self.run((1 << Q) + 2);
@@ -143,7 +146,7 @@ impl Rig {
     }
 
     pub(crate) fn step(&mut self) {
-        let mut agents: [&mut dyn Agent; 8] = [
+        let mut agents: [&mut dyn Agent; 9] = [
             &mut self.tokens,
             &mut self.replies,
             &mut self.desc,
@@ -152,6 +155,7 @@ impl Rig {
             &mut self.errors,
             &mut self.memory,
             &mut self.regions,
+            &mut self.store,
         ];
         let result = self.bench.step(&mut agents);
         result.unwrap_or_else(|failure| panic!("{failure}"));

@@ -85,6 +85,26 @@ payload! {
         len: Bits<13>,
     }
 
+    /// Payload of a packet, for which room is taken ahead.
+    PayloadSize {
+        /// Lane of its first byte, modulo 64.
+        lane: Bits<6>,
+        /// Bytes, 1 to 4096.
+        plen: Bits<13>,
+    }
+
+    /// Accesses to memory for the peer: READ responses and atomics; modulo 2^16.
+    AccessCounts {
+        /// Reads whose rkey was looked up.
+        reads_begun: Bits<16>,
+        /// In the same order, those that are over.
+        reads_over: Bits<16>,
+        /// Atomics whose rkey was looked up.
+        atomics_begun: Bits<16>,
+        /// In the same order, those that are over.
+        atomics_over: Bits<16>,
+    }
+
     /// A write burst for `dma_write`; its beats follow on the client's beat stream, already at their lanes, strobes set.
     WriteCmd {
         /// Host address of the first byte.

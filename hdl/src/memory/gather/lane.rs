@@ -37,6 +37,14 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     pub clock: ClkRst,
     /// Pieces to collect.
     pub command: StreamIn<GatherCmd>,
+    /// Room is taken ahead of the commands, by `claim`.
+    pub ahead: Signal<In, Bit>,
+    /// Beats taken ahead in this cycle, less those given back.
+    pub claim: Signal<In, Bits<16>>,
+    /// There are beats for the largest piece.
+    pub roomy: Signal<Out, Bit>,
+    /// A packet is announced or forgotten.
+    pub closes: Signal<Out, Bit>,
     /// Reads.
     pub request: StreamOut<ReadReq>,
     /// Their answers; the data is not looked at.
@@ -157,7 +165,9 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
             needed = align.target_more.resize::<16>() + 1;
         }
 
-        let can_take = requests.s.ready & pieces.s.ready & space.roomy & !(open & packets).any();
+        let room = ahead | (space.roomy & !(open & packets).any());
+        let can_take = requests.s.ready & pieces.s.ready & room;
+        roomy = space.roomy;
         let take = can_take & command.valid;
         command.ready = can_take;
         requests.s.valid = take;
@@ -166,10 +176,15 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         forward!(request <= requests.m);
         pieces.s.valid = take;
         pieces.s.payload = piece;
-        space.claim = bits::<16>(0);
+        space.claim = claim;
+        if !ahead {
+            space.claim = bits::<16>(0);
+        }
         if take {
             lane = align.target_next;
-            space.claim = needed;
+            if !ahead {
+                space.claim = needed;
+            }
         }
 
         // Memory beat: put away one cycle later.
@@ -280,10 +295,11 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         space.discard = discard;
         space.read = read;
         space.read_on = read_on;
-        let closes = load | discard;
-        if take & command.payload.last & !closes {
+        let closed = load | discard;
+        closes = closed;
+        if take & command.payload.last & !closed {
             open = (open + 1) & mask;
-        } else if closes & !(take & command.payload.last) {
+        } else if closed & !(take & command.payload.last) {
             // not a difference: that would share its carry chain with the sum, behind the choice
             open = !(!open + 1) & mask;
         }

@@ -9,13 +9,19 @@
 //! `dma_read` hands out one beat a cycle, so one rotator serves both lanes without holding up either. What a lane does with
 //! its beats, its throughput and its latency: [`lane`].
 //!
-//! Assumes: in no cycle do both lanes get a beat.
+//! Of lane 1 room is taken ahead of the commands ([`ahead`]), which then never wait for who takes the payload; a packet of
+//! it is one piece.
+//!
+//! Assumes: in no cycle do both lanes get a beat; lane 1 gets no command for which no room was taken.
+pub mod ahead;
 pub mod lane;
 pub mod space;
 
-use crate::bus::types::{Activity, GatherCmd, PayloadToken, ReadReq};
+use crate::bus::types::{Activity, GatherCmd, PayloadSize, PayloadToken, ReadReq};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 
+use ahead::GatherAhead;
 use lane::GatherLane;
 
 /// Lanes.
@@ -28,6 +34,12 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     pub clock: ClkRst,
     /// Pieces to collect.
     pub command: [StreamIn<GatherCmd>; LANES],
+    /// Lane 1: room is taken ahead of a command.
+    pub reserve: Signal<In, Valid<PayloadSize>>,
+    /// Lane 1: it is given back, and no command comes.
+    pub give_back: Signal<In, Valid<PayloadSize>>,
+    /// Lane 1: there is room ahead.
+    pub room: Signal<Out, Bit>,
     /// Reads.
     pub request: [StreamOut<ReadReq>; LANES],
     /// Their answers.
@@ -41,6 +53,7 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     /// Pieces that are not answered.
     pub activity: [Signal<Out, Activity>; LANES],
     lane: [GatherLane<W, K, A, P>; LANES],
+    ahead: GatherAhead<K, P>,
     rotate: Rotate<W, K>,
 }
 
@@ -63,6 +76,14 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             activity[i] = lane[i].activity;
             lane[i].rotated = rotate.rotated;
         }
+        lane[0].ahead = false;
+        lane[0].claim = bits::<16>(0);
+        lane[1].ahead = true;
+        lane[1].claim = ahead.claim;
+        ahead.roomy = lane[1].roomy;
+        ahead.closes = lane[1].closes;
+        copy!(ahead <= self; reserve, give_back);
+        room = ahead.room;
         rotate.enable = beats[0].valid | beats[1].valid;
         rotate.amount = lane[0].rotation;
         // behind `dma_read` both are the same data

@@ -1,6 +1,13 @@
 //! Payload beats of a lane of [`gather`](super) that are free: whether the next piece has room.
 use crate::prelude::*;
 
+/// Beats that a packet takes: `plen` bytes from `lane` on, in beats of 2^`shift` bytes.
+#[kernel_fn]
+pub fn beats_of(lane: Bits<6>, plen: Bits<13>, shift: Bits<3>) -> Bits<16> {
+    let last = lane.resize::<16>() + plen.resize::<16>() - 1;
+    (last >> shift) + 1
+}
+
 /// Space of 2 * 2^A beats of `K` bytes.
 ///
 /// Latency: of a claim two cycles, for which room for two pieces is kept free.
@@ -9,7 +16,7 @@ use crate::prelude::*;
 pub struct GatherSpace<const K: usize, const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Beats claimed in this cycle.
+    /// Beats claimed in this cycle; of 2^16 on less than none: given back.
     pub claim: Signal<In, Bits<16>>,
     /// A beat is read.
     pub fetch: Signal<In, Bit>,

@@ -9,7 +9,7 @@
 //! keep their order.
 use super::fence::CqFence;
 use super::fence_queue::CqFenceQueue;
-use crate::bus::types::CqToken;
+use crate::bus::types::{AccessCounts, CqToken};
 use crate::prelude::*;
 
 /// Completions of both sides.
@@ -25,6 +25,8 @@ pub struct CqEntrance {
     pub issued: Signal<In, Bits<16>>,
     /// Of these, those that have their response.
     pub done: Signal<In, Bits<16>>,
+    /// Accesses to memory for peers.
+    pub accesses: Signal<In, AccessCounts>,
     /// Completions whose payload is in host memory.
     pub m: StreamOut<CqToken>,
     /// A completion is here, or waits at an input.
@@ -48,6 +50,7 @@ impl Logic for CqEntrance {
         forward!(recv <= recv_fence.s);
         recv_fence.issued = issued;
         recv_fence.done = done;
+        recv_fence.accesses = accesses;
         forward!(tokens.s[0] <= recv_fence.m);
         send_fence.s.valid = send.valid;
         send.ready = send_fence.s.ready;

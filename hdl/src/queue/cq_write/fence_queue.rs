@@ -9,16 +9,23 @@
 //! Fences are passed in their order, whether the tokens are taken or not, so `done` may run on while a token waits.
 //! Rate: a token in two cycles. Latency: 2 cycles while nothing waits.
 use super::fence::CqFence;
-use crate::bus::types::CqToken;
+use crate::bus::types::{AccessCounts, CqToken};
 use crate::prelude::*;
 
-/// What a completion waits for.
+/// What a completion waits for. One that invalidated a key waits for the peer's reads and atomics which were checked before
+/// it came: its key may have let them through.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
 struct Wait {
     /// Payload bursts issued before it, modulo 2^16.
     fence: Bits<16>,
     /// It waits for them.
     fenced: Bit,
+    /// It waits for the accesses too.
+    invalidates: Bit,
+    /// Reads checked before it, modulo 2^16.
+    reads: Bits<16>,
+    /// Atomics, likewise.
+    atomics: Bits<16>,
 }
 
 /// Queue of completions behind a fence.
@@ -32,6 +39,8 @@ pub struct CqFenceQueue {
     pub issued: Signal<In, Bits<16>>,
     /// Of these, those that have their response.
     pub done: Signal<In, Bits<16>>,
+    /// Accesses to memory for peers.
+    pub accesses: Signal<In, AccessCounts>,
     /// Completions whose payload is there.
     pub m: StreamOut<CqToken>,
     /// A completion is held.
@@ -47,6 +56,11 @@ pub struct CqFenceQueue {
     /// Bursts issued, and how many of these have no response, of one cycle.
     latest: Reg<Bits<16>>,
     under_way: Reg<Bits<16>>,
+    /// Accesses checked, and how many of these are not over, of one cycle.
+    reads: Reg<Bits<16>>,
+    reads_under_way: Reg<Bits<16>>,
+    atomics: Reg<Bits<16>>,
+    atomics_under_way: Reg<Bits<16>>,
     /// Tokens whose fence is passed.
     passed: Reg<Bits<9>>,
     ready: Reg<Bit>,
@@ -63,12 +77,15 @@ impl Logic for CqFenceQueue {
         // both are as deep and take the same items; the tokens leave last
         s.ready = tokens.s.ready;
         let empty = !tokens.level.any();
-        let direct = empty & front.s.ready;
+        let direct = empty & front.s.ready & !s.payload.with_inv;
         tokens.s.valid = s.valid & !direct;
         tokens.s.payload = s.payload;
         waits.s.valid = s.valid & tokens.s.ready & !direct;
         waits.s.payload.fence = s.payload.fence;
         waits.s.payload.fenced = s.payload.fenced;
+        waits.s.payload.invalidates = s.payload.with_inv;
+        waits.s.payload.reads = accesses.reads_begun;
+        waits.s.payload.atomics = accesses.atomics_begun;
 
         let age = issued - s.payload.fence;
         let fenced = s.valid & s.payload.fenced;
@@ -78,13 +95,20 @@ impl Logic for CqFenceQueue {
         );
         latest = issued;
         under_way = issued - done;
-        let held = waits.m.payload.fenced & (latest - waits.m.payload.fence < under_way);
+        reads = accesses.reads_begun;
+        reads_under_way = accesses.reads_begun - accesses.reads_over;
+        atomics = accesses.atomics_begun;
+        atomics_under_way = accesses.atomics_begun - accesses.atomics_over;
+        let unwritten = waits.m.payload.fenced & (latest - waits.m.payload.fence < under_way);
+        let accessed = (reads - waits.m.payload.reads < reads_under_way)
+            | (atomics - waits.m.payload.atomics < atomics_under_way);
+        let held = unwritten | (waits.m.payload.invalidates & accessed);
         due = waits.m.valid & !due & !held;
         waits.m.ready = due;
 
         front.issued = issued;
         front.done = done;
-        front.s.valid = (s.valid & empty) | ready;
+        front.s.valid = (s.valid & empty & !s.payload.with_inv) | ready;
         front.s.payload = s.payload;
         if ready {
             front.s.payload = tokens.m.payload;

@@ -47,7 +47,9 @@ pub mod rules;
 pub mod sender;
 pub mod types;
 
-use crate::bus::types::{Activity, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks, if_there};
+use crate::bus::types::{
+    AccessCounts, Activity, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks, if_there,
+};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
@@ -75,6 +77,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub issued: Signal<In, Bits<16>>,
     /// Of these, those that have their response.
     pub done: Signal<In, Bits<16>>,
+    /// Accesses to memory for peers: a completion that invalidated a key waits for those begun before it.
+    pub accesses: Signal<In, AccessCounts>,
     /// Queue pair of a completion.
     pub look: Signal<Out, Bits<16>>,
     /// A cycle later: since when its payload was refused (`write_faults`).
@@ -183,7 +187,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
     fn update(&mut self) {
         forward!(recv <= entrance.recv);
         forward!(send <= entrance.send);
-        copy!(entrance <= self; issued, done);
+        copy!(entrance <= self; issued, done, accesses);
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
         let commanding = live & (op == CqOp::Command);

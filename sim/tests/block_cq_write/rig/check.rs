@@ -133,6 +133,10 @@ impl Rig {
         if token.fence > self.done {
             return Err(format!("{token:?} before its payload, {} done", self.done));
         }
+        let over = self.accesses.map(|counts| counts[1]);
+        if token.cqe.with_inv && (over[0] < token.begun[0] || over[1] < token.begun[1]) {
+            return Err(format!("{token:?} before accesses, {over:?} are over"));
+        }
         let ring = &mut self.rings[usize::from(token.cqn)];
         let ctx = ring.current();
         let slot = ring.written & ((1 << ctx.log_size) - 1);

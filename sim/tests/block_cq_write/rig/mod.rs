@@ -41,6 +41,8 @@ struct Token {
     passed: bool,
     /// Cycle in which it was taken.
     taken: Option<u64>,
+    /// Accesses of peers that were begun by then.
+    begun: [u64; 2],
 }
 
 /// A completion queue as the host sees it.
@@ -115,6 +117,13 @@ pub(crate) struct Rig {
     /// Number and queue of the tokens that a verdict is due for.
     judged: VecDeque<(u16, u16)>,
     pushed: [u16; 2],
+    /// Accesses of peers, reads and atomics: begun, over. They go on by themselves.
+    pub(crate) accesses: [[u64; 2]; 2],
+    access_ports: [[Input; 2]; 2],
+    /// Chance that one begins in a cycle, in 1/256.
+    pub(crate) accessing: u8,
+    /// Chance that one ends in a cycle.
+    pub(crate) ending: u8,
     /// Some sends have a fence too.
     pub(crate) fenced_sends: bool,
     /// Address and cycle of bursts whose beats are to come, and the bytes so far.
@@ -185,6 +194,15 @@ impl Rig {
             tokens: Default::default(),
             judged: VecDeque::new(),
             pushed: [0; 2],
+            accesses: [[0xfff0; 2]; 2],
+            access_ports: ["reads", "atomics"].map(|kind| {
+                ["begun", "over"].map(|count| {
+                    dut.input(&format!("accesses.{kind}_{count}"))
+                        .expect("a port")
+                })
+            }),
+            accessing: 0,
+            ending: 255,
             fenced_sends: false,
             bursts: VecDeque::new(),
             bytes: Vec::new(),
@@ -257,6 +275,11 @@ impl Rig {
         let dut = self.bench.dut_mut();
         dut.set(self.issued_port, self.issued & 0xffff);
         dut.set(self.done_port, self.done & 0xffff);
+        for (counts, ports) in self.accesses.iter().zip(&self.access_ports) {
+            for (count, port) in counts.iter().zip(ports) {
+                dut.set(*port, count & 0xffff);
+            }
+        }
         // the other side of the queue pair was refused everything
         let (qpn, other) = (self.looked as u16, 1);
         let mark = self.spoiled.get(&qpn);
@@ -294,8 +317,16 @@ impl Rig {
             if self.sources[input].sent() > before {
                 let tokens = &mut self.tokens[input];
                 let next = tokens.iter_mut().find(|token| token.taken.is_none());
-                next.expect("it was pushed").taken = Some(cycle);
+                let next = next.expect("it was pushed");
+                next.taken = Some(cycle);
+                next.begun = self.accesses.map(|counts| counts[0]);
             }
+        }
+        for counts in &mut self.accesses {
+            let rng = self.bench.rng();
+            let under_way = counts[0] - counts[1];
+            counts[0] += u64::from(rng.u8(1..) <= self.accessing && under_way < 256);
+            counts[1] += u64::from(rng.u8(1..) <= self.ending && under_way > 0);
         }
         while let Some(look) = self.recorder.looks.pop_front() {
             let ring = self.rings.iter_mut().find(|r| r.ctx.consumer == look.addr);

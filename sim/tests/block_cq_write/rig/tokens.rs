@@ -54,6 +54,18 @@ impl Rig {
         self.push_token(input, cqn, cqe, (fence, port), fenced)
     }
 
+    /// A completion of a receive that invalidated a key, or did not.
+    pub(crate) fn push_invalidating(&mut self, cqn: u16, with_inv: bool) {
+        let cqe = Cqe {
+            qpn: self.pushed[RECV].into(),
+            recv: true,
+            with_inv,
+            ..Cqe::default()
+        };
+        self.pushed[RECV] += 1;
+        self.push_token(RECV, cqn, cqe, (0, 0), false);
+    }
+
     /// A token with a fence of any age.
     pub(crate) fn push_old(&mut self, cqn: u16, fence: u64) {
         let cqe = Cqe {
@@ -126,6 +138,7 @@ impl Rig {
             marker: false,
             passed: false,
             taken: None,
+            begun: [0; 2],
         });
         self.rings[usize::from(cqn)].pending += 1;
         qpn
@@ -150,6 +163,7 @@ impl Rig {
             marker: true,
             passed: false,
             taken: None,
+            begun: [0; 2],
         });
     }
 }

@@ -7,6 +7,7 @@ use ferroce_sim::verilator::Dut;
 
 use super::super::common::{byte_at, bytes};
 use super::super::reader::{Reader, UNMAPPED};
+use super::ahead::Commands;
 
 /// A packet's payload in host memory.
 pub(super) struct Packet {
@@ -33,7 +34,7 @@ impl Packet {
 /// The agents of a lane, and what is to come out of it.
 pub(super) struct Lane {
     pub(super) reader: Reader,
-    pub(super) command: StreamSource,
+    pub(super) command: Commands,
     pub(super) wanted: StreamSource,
     pub(super) packet: StreamSink,
     pub(super) payload: StreamSink,
@@ -58,7 +59,7 @@ impl Lane {
         );
         Self {
             reader: Reader::new(dut, number, lanes, latency, pauses),
-            command: StreamSource::new(dut, &name("command"), pauses).unwrap(),
+            command: Commands::new(dut, number, pauses),
             wanted: StreamSource::new(dut, &name("wanted"), pauses).unwrap(),
             packet: StreamSink::new(dut, &name("packet"), pauses).unwrap(),
             payload: payload.unwrap(),
@@ -122,6 +123,7 @@ impl Setup {
         for (i, &(addr, len)) in packet.pieces.iter().enumerate() {
             let item = lane
                 .command
+                .source
                 .item()
                 .with("addr", addr)
                 .with("len", len as u64);
@@ -212,6 +214,11 @@ impl Setup {
 
     pub(super) fn random(&mut self, longest: usize, most_pieces: usize) -> Packet {
         let lanes = self.lanes;
+        let most_pieces = if self.lane.command.ahead.is_some() {
+            1
+        } else {
+            most_pieces
+        };
         let rng = self.bench.rng();
         let mut left = match rng.u8(..4) {
             0 => longest,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Up to 16 are under way, of all queue pairs together, in order. One whose address is that of another waits until
-//! that one's write has its response, and the others behind it wait too: so the answer of a read is never older than the
+//! that one is *over* in memory: its write has its response. The others behind it wait too: so the answer of a read is never older than the
 //! write before it, in whatever order the host executes reads and writes. Addresses that are the same modulo 16 MiB count as
 //! the same, which costs time and nothing else. A compare and swap that fails writes
 //! nothing. A duplicate touches no memory; it goes the same way, so that the result it asks for is kept by then.
@@ -56,8 +56,12 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     pub packet: StreamOut<ReplyPacket>,
     /// Atomics done.
     pub done: StreamOut<Op>,
-    /// An atomic is over.
+    /// An atomic was answered.
     pub returned: Signal<Out, Bit>,
+    /// Atomics that came, modulo 2^16.
+    pub begun: Signal<Out, Bits<16>>,
+    /// Of these, those that access memory no more; that does not depend on the wire.
+    pub over: Signal<Out, Bits<16>>,
 
     ops: Fifo<AtomicOp, 4>,
     verdicts: Fifo<Bits<1>, 4>,
@@ -86,6 +90,14 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     commands: Skid<WriteCmd>,
     values: Fifo<NewValue, 4>,
     issued: Reg<Bits<16>>,
+    /// Of each that is computed: it writes.
+    kinds: Fifo<Bits<1>, 4>,
+    /// Writes with a response, of atomics that are not over.
+    answered: Reg<Bits<5>>,
+    /// `written` of the cycle before.
+    counted: Reg<Bits<16>>,
+    came: Reg<Bits<16>>,
+    gone: Reg<Bits<16>>,
     results: Results<Q>,
     // places in a beat
     #[init(Constant::new((K as u64 / 8 - 1).to_bits()))]
@@ -110,6 +122,26 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
 
     #[kernel]
     fn update(&mut self) {
+        // the oldest one is over
+        let has_write = kinds.m.payload.bit(0);
+        let ends = kinds.m.valid & (!has_write | answered.any());
+        kinds.m.ready = ends;
+        let responds = written.bit(0) ^ counted.bit(0);
+        counted = written;
+        if responds & !(ends & has_write) {
+            answered = answered + 1;
+        } else if ends & has_write & !responds {
+            answered = answered - 1;
+        }
+        if valid {
+            came = came + 1;
+        }
+        if ends {
+            gone = gone + 1;
+        }
+        begun = came;
+        over = gone;
+
         // the next one, looked up among those under way in the cycle behind
         ops.s.valid = valid;
         ops.s.payload = op;
@@ -143,7 +175,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         }
         hits = hits_now;
         let mut used_next = used;
-        if results.returned {
+        if ends {
             head = head + 1;
             used_next = used & !head_bit;
         }
@@ -222,6 +254,8 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
             issued_next = issued + 1;
         }
         issued = issued_next;
+        kinds.s.valid = step_1;
+        kinds.s.payload = bits::<1>(0).replace_bit(0, writes);
 
         // answer
         results.s.valid = valid_1 & commands.s.ready;

@@ -15,7 +15,8 @@
 //! 9.7.5.1.2). A reply executed for the first time makes a waiting acknowledgement superfluous: its response says more.
 //!
 //! * **READ**: packets of the path MTU, the rkey checked for each before its memory is read; the response packets that a
-//!   turn may have are in [`part`]. Memory is read when the payload writes of the packets before the request are done
+//!   turn may have are in [`part`]. One is cut when there is room for its payload: between check and access nothing waits
+//!   for the wire, and `accesses` counts both. Memory is read when the payload writes of the packets before the request are done
 //!   ([`fence`]) and the atomics before it.
 //! * **Atomic**: executed when the reads before it are on their way; results are kept for duplicates ([`atomic`],
 //!   [`results`]).
@@ -35,6 +36,7 @@
 //! Latency: an
 //! acknowledgement 6 cycles; from the end of a turn to the first packet of the next of that queue pair 26.
 
+pub mod accesses;
 pub mod admit;
 pub mod atomic;
 pub mod exit;
@@ -49,10 +51,13 @@ pub mod types;
 
 use crate::bus::types::image::AvCtx;
 use crate::bus::types::{
-    AckToken, Activity, GatherCmd, PlaceError, ReadReq, Reply, TxDesc, WriteCmd, if_there,
+    AccessCounts, AckToken, Activity, GatherCmd, PayloadSize, PlaceError, ReadReq, Reply, TxDesc,
+    WriteCmd, if_there,
 };
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::transport::responder::event::{RqEvent, RqEventKind};
+use accesses::ReadCount;
 use admit::Admit;
 use atomic::AtomicUnit;
 use exit::Exit;
@@ -85,6 +90,14 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub desc: StreamOut<TxDesc>,
     /// Payload of READ responses to fetch.
     pub gather: StreamOut<GatherCmd>,
+    /// There is room for payload, see [`part`].
+    pub payload_room: Signal<In, Bit>,
+    /// Payload for which room is taken, ahead of `gather`.
+    pub reserve: Signal<Out, Valid<PayloadSize>>,
+    /// Payload whose room is given back: it is not asked for.
+    pub give_back: Signal<Out, Valid<PayloadSize>>,
+    /// The oldest payload asked for was read.
+    pub payload_read: Signal<In, Bit>,
     /// Reads of atomics.
     pub read: StreamOut<ReadReq>,
     /// Their answers.
@@ -113,6 +126,8 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub turns: Signal<Out, Activity>,
     /// Atomics under way.
     pub atomics: Signal<Out, Activity>,
+    /// Accesses to memory that were checked, and those over; they do not wait for the wire.
+    pub accesses: Signal<Out, AccessCounts>,
     /// No fewer acknowledgements and packets wait for `desc`.
     pub waiting: Signal<Out, Bits<10>>,
     /// A lost response waits to end its queue pair.
@@ -131,6 +146,7 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     failed: Fifo<PlaceError, 4>,
     cutter: Cutter<Q>,
     exit: Exit,
+    reads: ReadCount,
     atomic: AtomicUnit<W, K, Q>,
     packets: Packets,
     ack_room: Reg<Bit>,
@@ -219,6 +235,20 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         exit.checked = mr.done;
         exit.ok = mr.ok;
         forward!(gather <= exit.gather);
+        cutter.roomy = payload_room;
+        reserve = cutter.reserve;
+        give_back = exit.dropped;
+        reads.checked = cutter.reserve.valid;
+        exit.countable = reads.ready;
+        reads.asked = exit.asked;
+        reads.dropped = exit.dropped.valid;
+        reads.answered = payload_read;
+        accesses = AccessCounts {
+            reads_begun: reads.begun,
+            reads_over: reads.over,
+            atomics_begun: atomic.begun,
+            atomics_over: atomic.over,
+        };
         assert!(open.any() | !exit.ended, "a turn ends that has begun");
         if table.start_valid & !exit.ended {
             open += 1;

@@ -10,13 +10,18 @@
 //! for which nothing can be done now, a READ behind atomics under way or an atomic that finds 16 under way, is one packet
 //! with `waits`. The check of a duplicate atomic and of a turn that waits always passes: it has no bytes.
 //!
+//! A packet is cut when there is room for its payload and its descriptor, so that nothing that was checked waits for the
+//! wire ([`exit`](super::exit)). One of 512 bytes or more is the only one in 5 cycles: until then `roomy` does not know
+//! of it.
+//!
 //! Throughput: a packet a cycle; 1 cycle between turns. Latency: 6 cycles to the first packet. At most 15 packets between here
-//! and the exit.
+//! and the descriptors.
 use super::types::*;
 use crate::bus::dma::MrCheckOut;
-use crate::bus::path::kind_of;
+use crate::bus::path::{kind_of, lane_of};
 use crate::bus::types::image::AvCtx;
-use crate::bus::types::{Activity, MrReq, MrRight};
+use crate::bus::types::{Activity, MrReq, MrRight, PayloadSize};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 
 /// Cutter of replies of 2^Q queue pairs.
@@ -50,6 +55,10 @@ pub struct Cutter<const Q: usize> {
     pub atomic_valid: Signal<Out, Bit>,
     /// The atomic.
     pub atomic: Signal<Out, AtomicOp>,
+    /// There is room for payload: of one packet of any size, and of four below 512 bytes.
+    pub roomy: Signal<In, Bit>,
+    /// Payload of `cut` for which room is taken.
+    pub reserve: Signal<Out, Valid<PayloadSize>>,
     /// A packet passed the exit.
     pub passed: Signal<In, Bit>,
     /// An atomic is over.
@@ -62,6 +71,9 @@ pub struct Cutter<const Q: usize> {
     /// Packets between here and the exit, and one that has just passed it: the exit decides late in its cycle.
     room: Reg<Bits<4>>,
     passed_q: Reg<Bit>,
+    roomy_q: Reg<Bit>,
+    /// Cycles until the next packet may be cut.
+    pause: Reg<Bits<3>>,
     /// Atomics under way.
     atomics: Reg<Bits<5>>,
 
@@ -129,7 +141,8 @@ impl<const Q: usize> Logic for Cutter<Q> {
         let word = turn.word;
         let start = turn.start;
         // the packet being cut
-        let step = active & !room.all();
+        let step = active & !room.all() & roomy_q & !pause.any();
+        roomy_q = roomy;
         let waits = (word.atomic & atomics.bit(4)) | (!word.atomic & start.blocked);
         let ends = last | (count == 1) | waits;
         let executes = step & word.atomic & !waits;
@@ -183,7 +196,13 @@ impl<const Q: usize> Logic for Cutter<Q> {
                 left_4 = 8;
             }
         }
-        // a packet a cycle
+        // a packet a cycle, large ones seldom
+        if pause.any() {
+            pause -= 1;
+        }
+        if step & plen.slice::<4>(9).any() {
+            pause = 4;
+        }
         let last_next = left <= (mtu << 1);
         let plen_next = plen_of(left - mtu, mtu, last_next);
         if step {
@@ -219,12 +238,17 @@ impl<const Q: usize> Logic for Cutter<Q> {
         // MSN of a NAK too: a READ counts once it is accepted
         copy!(cut_q <= word; msn, atomic, duplicate);
         cut_q.path = turn.path;
+        let has_aeth = (offset == 1) | last;
+        let lane = lane_of(turn.path);
+        cut_q.lane = if has_aeth { lane + 4 } else { lane };
         cut_q.first = offset == 1;
         cut_q.ends = ends;
         cut_q.waits = waits;
         cut_q.blocked = !word.atomic;
         valid = valid_q;
         cut = cut_q;
+        reserve.valid = valid_q & !cut_q.atomic & !cut_q.waits & cut_q.plen.any();
+        copy!(reserve.payload <= cut_q; lane, plen);
 
         // nothing is accessed by what waits, or has its result already
         let no_access = waits | (word.atomic & word.duplicate);
