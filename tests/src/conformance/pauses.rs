@@ -2,12 +2,12 @@
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::regs::{self, feature};
-use ferroce_proto::wire::{Opcode, Syndrome};
+use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Work, pattern};
 
 use super::bench::{Bench, MTU, QUIET, Sent, open};
 use super::classes::{CLASSES, LONG, path, pause, script, write};
-use super::script::{QKEY, Script, build};
+use super::script::{QKEY, Script, build, syndromes};
 use super::{cases, check, check_bytes, ud};
 
 cases! {
@@ -21,6 +21,7 @@ cases! {
     pause_of_acknowledgements, CLASSES, "802.1Q 36.1.3.2", "An acknowledgement of a paused class waits too.";
     pause_takes_no_time, CLASSES, "IB1 9.7.6.1.3", "No timer counts while a packet waits in a paused class, and nothing acknowledges it.";
     pause_of_a_datagram, CLASSES | feature::UD, "IB1 9.8.3", "A datagram in a paused class is complete when it has left.";
+    pause_behind_an_invalidation, CLASSES | feature::INVALIDATE, "IB1 10.6.5", "Nothing is read under a key behind the completion that names it as invalid, though responses wait in a paused class.";
     pause_before_a_command, CLASSES, "abi cmd", "A queue pair is in RESET when what of it waits in a paused class has left.";
     pause_for_ever, CLASSES, "abi regs", "A pause without end is obeyed for as long as PFC_WATCHDOG says, until it has ended.";
 }
@@ -203,6 +204,42 @@ fn pause_of_a_datagram(bench: &mut Bench) {
     pause(&mut s, 1, 0);
     check("packets", s.quiet().len(), 1);
     check("results", s.results().len(), 1);
+}
+
+fn pause_behind_an_invalidation(bench: &mut Bench) {
+    let (mut s, _) = script(bench, QpOptions::default());
+    let packets = 96;
+    let data = pattern(packets * MTU, 7);
+    let region = s.host.create_mr(&data, Rights::ALL);
+    pause(&mut s, 1, LONG);
+    let mut read = s.request(Opcode::RcReadRequest);
+    if let Some(reth) = &mut read.ext.reth {
+        (reth.va, reth.rkey, reth.dma_len) = (region.addr, region.key, data.len() as u32);
+    }
+    check("responses", s.give(&build(&read, &[])).len(), 0);
+    s.psn = s.psn.add(packets as u32);
+    s.recv();
+    let mut send = s.request(Opcode::RcSendOnlyInv);
+    send.ext.ieth = Some(region.key);
+    // what has room is read first
+    s.hand(&build(&send, &[3; 8]));
+    check("packets", s.run(20 * QUIET).len(), 0);
+    let cqes: Vec<_> = s.cqes().iter().map(|cqe| (cqe.with_inv, cqe.imm)).collect();
+    check("CQE", cqes, vec![(true, region.key)]);
+    s.host.write(region.addr, &vec![0; data.len()]);
+    pause(&mut s, 1, 0);
+    let mut sent = s.quiet();
+    let end = sent.pop().expect("the READ is answered");
+    // the READ may have been executed before the SEND, or for a part
+    let last = match sent.len() {
+        all if all == packets => Syndrome::Ack { credits: 31 },
+        _ => Syndrome::Nak(NakCode::RemoteAccess),
+    };
+    check("the rest", syndromes(&[end]), vec![last]);
+    for response in sent {
+        let at = response.headers.bth.psn.since(read.bth.psn) as usize * MTU;
+        check_bytes("response", &response.payload, &data[at..at + MTU]);
+    }
 }
 
 fn pause_before_a_command(bench: &mut Bench) {
