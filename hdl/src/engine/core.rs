@@ -177,7 +177,8 @@ impl<
         copy!(receive <= self; enable, notify, classes);
         copy!(self <= receive; pause_send);
         copy!(transmit <= self; notify, congestion, classes);
-        transmit.cnp_received = receive.cnp_received;
+        copy!(transmit <= receive; cnp_received, response_reserve, response_give_back);
+        copy!(receive <= transmit; response_room, response_read_done);
         forward!(sq_doorbell <= transmit.doorbell);
         forward!(rq_doorbell <= receive.doorbells);
         forward!(transmit.answer <= receive.answer);
@@ -185,10 +186,6 @@ impl<
         forward!(transmit.cnp <= receive.cnp);
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
-        copy!(transmit <= receive; response_reserve, response_give_back);
-        receive.response_room = transmit.response_room;
-        receive.response_read = transmit.response_pieces.moved;
-        control.accesses = receive.accesses;
         copy!(receive <= transmit; response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
         receive.sq_failed = transmit.close_valid;
         // both of the stage that does the command, which is answered before the next one comes
@@ -263,7 +260,7 @@ impl<
         copy!(control <= transmit; sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status,
             lost, lost_qpn, lost_psn, lost_incarnation);
         forward!(receive.events <= control.rq_events);
-        copy!(control <= receive; rq_query_valid, rq_query, refused_since);
+        copy!(control <= receive; rq_query_valid, rq_query, refused_since, accesses);
         forward!(control.rq_failures <= receive.failures);
         forward!(control.srq_limits <= receive.limits);
         control.exception = exceptions.notify;

@@ -89,7 +89,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     /// There is room ahead.
     pub response_room: Signal<In, Bit>,
     /// A piece of it was read.
-    pub response_read: Signal<In, Bit>,
+    pub response_read_done: Signal<In, Bit>,
     /// Accesses to memory for peers.
     pub accesses: Signal<Out, AccessCounts>,
     /// A READ response was not sent because its payload could not be read.
@@ -332,7 +332,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         response_reserve = reply.reserve;
         response_give_back = reply.give_back;
         reply.payload_room = response_room;
-        reply.payload_read = response_read;
+        reply.payload_read = response_read_done;
         accesses = reply.accesses;
         reply.lost = response_lost;
         reply.lost_qpn = response_lost_qpn;

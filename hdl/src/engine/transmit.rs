@@ -59,6 +59,8 @@ pub struct TransmitSide<
     pub response_give_back: Signal<In, Valid<PayloadSize>>,
     /// There is room ahead for payload of responses.
     pub response_room: Signal<Out, Bit>,
+    /// A piece of it was read.
+    pub response_read_done: Signal<Out, Bit>,
     /// Reads of send WQEs.
     pub wqe_read: StreamOut<ReadReq>,
     /// Their answers.
@@ -238,6 +240,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         gather.reserve = response_reserve;
         gather.give_back = response_give_back;
         response_room = gather.room;
+        response_read_done = gather.activity[1].moved;
         forward!(response_read <= gather.request[1]);
         forward!(response_beat <= gather.beats[1]);
         response_pieces = gather.activity[1];

@@ -96,6 +96,17 @@ pub struct Piece {
     pub last: Bit,
 }
 
+/// Room in a lane of `gather` that is taken ahead of its commands.
+#[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
+pub struct GatherClaim {
+    /// Beats taken less those given back, modulo 2^16.
+    pub beats: Bits<16>,
+    /// A packet is opened.
+    pub opens: Bit,
+    /// One is not, after all.
+    pub returns: Bit,
+}
+
 /// A packet whose payload is all there.
 #[derive(Copy, Clone, Debug, Default, PartialEq, LogicStruct)]
 pub struct PacketEnd {

@@ -9,4 +9,5 @@ mod rates;
 mod reads;
 mod request;
 mod rig;
+mod store;
 mod wire;

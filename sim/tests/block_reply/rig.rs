@@ -6,8 +6,9 @@ use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::Input;
 
-use super::host::{Memory, Region, Regions, Store};
+use super::host::{Memory, Region, Regions};
 use super::request::{Kind, Packet, Request};
+use super::store::Store;
 
 /// Log2 of the queue pairs.
 pub(crate) const Q: usize = 4;

@@ -201,6 +201,15 @@ pub const DEFECTS: &[Defect] = &[
         )],
     },
     Defect {
+        name: "access_behind_invalidation",
+        what: "The completion that names an invalidated key does not wait for the peer's reads and atomics under it",
+        changes: &[change(
+            "cq_fence_queue",
+            "assign held = unwritten | (waits_m_payload[Wait_invalidates] & accessed);",
+            "unwritten",
+        )],
+    },
+    Defect {
         name: "migration_state",
         what: "MigReq is 0",
         changes: &[change(

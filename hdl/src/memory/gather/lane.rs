@@ -24,7 +24,7 @@
 //! Assumes: the pieces of a packet come in order, `first` and `last` set; a packet has at most 4096 bytes.
 use crate::bus::types::{Activity, GatherCmd, PayloadToken, ReadReq, if_there};
 use crate::memory::align::{Align, LaneMasks};
-use crate::memory::types::{PacketEnd, Piece};
+use crate::memory::types::{GatherClaim, PacketEnd, Piece};
 use crate::prelude::*;
 
 use super::space::GatherSpace;
@@ -39,12 +39,10 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     pub command: StreamIn<GatherCmd>,
     /// Room is taken ahead of the commands, by `claim`.
     pub ahead: Signal<In, Bit>,
-    /// Beats taken ahead in this cycle, less those given back.
-    pub claim: Signal<In, Bits<16>>,
-    /// There are beats for the largest piece.
-    pub roomy: Signal<Out, Bit>,
-    /// A packet is announced or forgotten.
-    pub closes: Signal<Out, Bit>,
+    /// What is taken ahead in this cycle.
+    pub claim: Signal<In, GatherClaim>,
+    /// There is room ahead, see [`ahead`](super::ahead).
+    pub ample: Signal<Out, Bit>,
     /// Reads.
     pub request: StreamOut<ReadReq>,
     /// Their answers; the data is not looked at.
@@ -67,9 +65,7 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     pieces: Fifo<Piece, P>,
     /// Lane behind the last byte of the command before.
     lane: Dff<Bits<6>>,
-    space: GatherSpace<K, A>,
-    /// Packets commanded and not announced.
-    open: Reg<Bits<16>>,
+    space: GatherSpace<K, A, P>,
     masks: LaneMasks<K>,
     /// The next memory beat is the first of its piece.
     #[init(Reg::new(true))]
@@ -104,8 +100,6 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     /// Bits of the number of beats of a packet.
     #[init(Constant::new((8192 / K as u64 - 1).to_bits()))]
     packet_beats: Constant<Bits<16>>,
-    #[init(Constant::new((1u64 << P).to_bits()))]
-    packets: Constant<Bits<16>>,
     /// Bits of a count of payload beats, and one more.
     #[init(Constant::new(((4u64 << A) - 1).to_bits()))]
     mask: Constant<Bits<16>>,
@@ -165,9 +159,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
             needed = align.target_more.resize::<16>() + 1;
         }
 
-        let room = ahead | (space.roomy & !(open & packets).any());
-        let can_take = requests.s.ready & pieces.s.ready & room;
-        roomy = space.roomy;
+        let can_take = requests.s.ready & pieces.s.ready & (ahead | space.roomy);
         let take = can_take & command.valid;
         command.ready = can_take;
         requests.s.valid = take;
@@ -176,16 +168,14 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         forward!(request <= requests.m);
         pieces.s.valid = take;
         pieces.s.payload = piece;
-        space.claim = claim;
-        if !ahead {
-            space.claim = bits::<16>(0);
-        }
         if take {
             lane = align.target_next;
-            if !ahead {
-                space.claim = needed;
-            }
         }
+        let claims = take & !ahead;
+        space.claim = if claims { needed } else { claim.beats };
+        space.opens = claim.opens | (claims & command.payload.last);
+        space.returns = claim.returns;
+        ample = space.ample;
 
         // Memory beat: put away one cycle later.
         rotation = pieces.m.payload.rotation;
@@ -295,13 +285,6 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         space.discard = discard;
         space.read = read;
         space.read_on = read_on;
-        let closed = load | discard;
-        closes = closed;
-        if take & command.payload.last & !closed {
-            open = (open + 1) & mask;
-        } else if closed & !(take & command.payload.last) {
-            // not a difference: that would share its carry chain with the sum, behind the choice
-            open = !(!open + 1) & mask;
-        }
+        space.closes = load | discard;
     }
 }

@@ -19,6 +19,7 @@ pub mod space;
 
 use crate::bus::types::{Activity, GatherCmd, PayloadSize, PayloadToken, ReadReq};
 use crate::bus::valid::Valid;
+use crate::memory::types::GatherClaim;
 use crate::prelude::*;
 
 use ahead::GatherAhead;
@@ -53,7 +54,8 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     /// Pieces that are not answered.
     pub activity: [Signal<Out, Activity>; LANES],
     lane: [GatherLane<W, K, A, P>; LANES],
-    ahead: GatherAhead<K, P>,
+    ahead: GatherAhead<K>,
+    nothing: Zero<GatherClaim>,
     rotate: Rotate<W, K>,
 }
 
@@ -77,13 +79,11 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
             lane[i].rotated = rotate.rotated;
         }
         lane[0].ahead = false;
-        lane[0].claim = bits::<16>(0);
+        lane[0].claim = nothing;
         lane[1].ahead = true;
         lane[1].claim = ahead.claim;
-        ahead.roomy = lane[1].roomy;
-        ahead.closes = lane[1].closes;
         copy!(ahead <= self; reserve, give_back);
-        room = ahead.room;
+        room = lane[1].ample;
         rotate.enable = beats[0].valid | beats[1].valid;
         rotate.amount = lane[0].rotation;
         // behind `dma_read` both are the same data

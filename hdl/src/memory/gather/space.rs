@@ -1,4 +1,4 @@
-//! Payload beats of a lane of [`gather`](super) that are free: whether the next piece has room.
+//! Room in a lane of [`gather`](super): payload beats that are free, and packets.
 use crate::prelude::*;
 
 /// Beats that a packet takes: `plen` bytes from `lane` on, in beats of 2^`shift` bytes.
@@ -8,16 +8,25 @@ pub fn beats_of(lane: Bits<6>, plen: Bits<13>, shift: Bits<3>) -> Bits<16> {
     (last >> shift) + 1
 }
 
-/// Space of 2 * 2^A beats of `K` bytes.
+/// Packets that may be opened while `ample` does not know of them.
+const UNKNOWN: u64 = 8;
+
+/// Space of 2 * 2^A beats of `K` bytes, for 2^P packets.
 ///
 /// Latency: of a claim two cycles, for which room for two pieces is kept free.
 #[derive(Block)]
 #[block(no_default)]
-pub struct GatherSpace<const K: usize, const A: usize> {
+pub struct GatherSpace<const K: usize, const A: usize, const P: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Beats claimed in this cycle; of 2^16 on less than none: given back.
     pub claim: Signal<In, Bits<16>>,
+    /// A packet is opened.
+    pub opens: Signal<In, Bit>,
+    /// One is not, after all.
+    pub returns: Signal<In, Bit>,
+    /// One is closed.
+    pub closes: Signal<In, Bit>,
     /// A beat is read.
     pub fetch: Signal<In, Bit>,
     /// The beats of a packet are not read.
@@ -26,8 +35,10 @@ pub struct GatherSpace<const K: usize, const A: usize> {
     pub read: Signal<In, Bits<16>>,
     /// The same behind the beat of `fetch`.
     pub read_on: Signal<In, Bits<16>>,
-    /// There is room for the largest piece.
+    /// There is room for the largest piece, of a packet more.
     pub roomy: Signal<Out, Bit>,
+    /// There is for it and for 7 packets that are not known of.
+    pub ample: Signal<Out, Bit>,
     claimed: Reg<Bits<16>>,
     forgot: Reg<Bit>,
     read_before: Dff<Bits<16>>,
@@ -36,11 +47,16 @@ pub struct GatherSpace<const K: usize, const A: usize> {
     free: Reg<Bits<16>>,
     /// They are not negative.
     enough: Reg<Bit>,
+    /// Packets.
+    open: Reg<Bits<16>>,
+    few: Reg<Bit>,
+    packets: Constant<Bits<16>>,
+    most: Constant<Bits<16>>,
     /// Bits of `read`.
     mask: Constant<Bits<16>>,
 }
 
-impl<const K: usize, const A: usize> Default for GatherSpace<K, A> {
+impl<const K: usize, const A: usize, const P: usize> Default for GatherSpace<K, A, P> {
     fn default() -> Self {
         let (beats, most) = (2u64 << A, 4096 / K as u64 + 1);
         assert!(
@@ -51,26 +67,34 @@ impl<const K: usize, const A: usize> Default for GatherSpace<K, A> {
         Self {
             clock: ClkRst::default(),
             claim: Signal::default(),
+            opens: Signal::default(),
+            returns: Signal::default(),
+            closes: Signal::default(),
             fetch: Signal::default(),
             discard: Signal::default(),
             read: Signal::default(),
             read_on: Signal::default(),
             roomy: Signal::default(),
+            ample: Signal::default(),
             claimed: Reg::default(),
             forgot: Reg::default(),
             read_before: Dff::default(),
             forgotten: Reg::default(),
             free: Reg::new((beats - 2 * most).to_bits()),
             enough: Reg::new(true),
+            open: Reg::default(),
+            few: Reg::default(),
+            packets: Constant::new((1u64 << P).to_bits()),
+            most: Constant::new(((1u64 << P) - UNKNOWN).to_bits()),
             mask: Constant::new((2 * beats - 1).to_bits()),
         }
     }
 }
 
-impl<const K: usize, const A: usize> Logic for GatherSpace<K, A> {
+impl<const K: usize, const A: usize, const P: usize> Logic for GatherSpace<K, A, P> {
     describe!(
         "gather_space",
-        format!("{K}_{A}"),
+        format!("{K}_{A}_{P}"),
         "Payload beats of gather that are free."
     );
 
@@ -92,6 +116,13 @@ impl<const K: usize, const A: usize> Logic for GatherSpace<K, A> {
         let left = sums - !carries;
         free = left;
         enough = !left.bit(15);
-        roomy = enough;
+        roomy = enough & !(open & packets).any();
+        let come = bits::<16>(0).replace_bit(0, opens);
+        let leave = bits::<16>(0).replace_bit(0, closes);
+        let back = bits::<16>(0).replace_bit(0, returns);
+        // not `- leave`: that would share its carry chain with the sum, behind the choice
+        open = !(!(open + come) + leave + back);
+        few = open < most;
+        ample = enough & few;
     }
 }

@@ -85,7 +85,8 @@ impl Logic for Exit {
         verdicts.s.payload = bits::<1>(0).replace_bit(0, ok);
 
         // nothing here depends on the wire: memory is accessed soon after its check
-        let p = waiting.m.payload;
+        let cut_packet = waiting.m.payload;
+        let p = cut_packet.packet;
         let both = waiting.m.valid & verdicts.m.valid;
         let bad = failed | !verdicts.m.payload.bit(0);
         let accesses = !p.waits & !p.atomic & p.plen.any();
@@ -96,27 +97,29 @@ impl Logic for Exit {
             failed = bad & !p.ends;
         }
         pieces.s.valid = fire & accesses & !bad;
-        pieces.s.payload.addr = p.addr;
+        pieces.s.payload.addr = cut_packet.addr;
         pieces.s.payload.len = p.plen;
         pieces.s.payload.first = true;
         pieces.s.payload.last = true;
-        pieces.s.payload.lane = p.lane;
+        pieces.s.payload.lane = cut_packet.lane;
         forward!(gather <= pieces.m);
         asked = fire & accesses & !bad;
         dropped.valid = fire & accesses & bad;
-        copy!(dropped.payload <= p; lane, plen);
+        dropped.payload.lane = cut_packet.lane;
+        dropped.payload.plen = p.plen;
         atomic_valid = fire & p.atomic & !p.waits;
         atomic_runs = !bad;
 
         decided.s.valid = fire;
-        copy!(decided.s.payload <= p; qpn, psn, msn, plen, path, offset, generation);
-        copy!(decided.s.payload <= p; first, last, ends, atomic, duplicate, waits, blocked);
+        decided.s.payload.packet = p;
         decided.s.payload.bad = bad;
         decided.s.payload.nak = bad & !failed & !p.duplicate & !p.atomic;
         assert!(!fire | decided.s.ready, "no more packets than have room");
 
-        let d = decided.m.payload;
-        let sends = d.nak | (!d.bad & !d.waits & !d.atomic);
+        let d = decided.m.payload.packet;
+        let was_bad = decided.m.payload.bad;
+        let was_nak = decided.m.payload.nak;
+        let sends = was_nak | (!was_bad & !d.waits & !d.atomic);
         // an atomic that is decided in this cycle goes first
         let at_once = both & p.atomic;
         let reports = d.ends & !d.atomic;
@@ -139,7 +142,7 @@ impl Logic for Exit {
         } else if d.last {
             packet.payload.opcode = READ_LAST;
         }
-        if d.nak {
+        if was_nak {
             packet.payload.opcode = RC_ACK;
             packet.payload.syndrome = NAK_ACCESS;
             packet.payload.plen = bits::<13>(0);
@@ -150,8 +153,8 @@ impl Logic for Exit {
         outcomes.s.payload.qpn = d.qpn;
         outcomes.s.payload.psn = d.psn + 1;
         copy!(outcomes.s.payload <= d; generation, duplicate, atomic, offset, waits, blocked);
-        outcomes.s.payload.over = d.last | d.bad;
-        outcomes.s.payload.failed = d.bad & !d.duplicate;
+        outcomes.s.payload.over = d.last | was_bad;
+        outcomes.s.payload.failed = was_bad & !d.duplicate;
         if at_once {
             outcomes.s.payload.qpn = p.qpn;
             outcomes.s.payload.psn = p.psn + 1;

@@ -39,6 +39,7 @@
 pub mod accesses;
 pub mod admit;
 pub mod atomic;
+pub mod cut_gate;
 pub mod exit;
 pub mod fence;
 pub mod order;

@@ -10,12 +10,12 @@
 //! for which nothing can be done now, a READ behind atomics under way or an atomic that finds 16 under way, is one packet
 //! with `waits`. The check of a duplicate atomic and of a turn that waits always passes: it has no bytes.
 //!
-//! A packet is cut when there is room for its payload and its descriptor, so that nothing that was checked waits for the
-//! wire ([`exit`](super::exit)). One of 512 bytes or more is the only one in 5 cycles: until then `roomy` does not know
-//! of it.
+//! A packet is cut when there is room for its payload and its descriptor ([`cut_gate`](super::cut_gate)), so that nothing
+//! that was checked waits for the wire ([`exit`](super::exit)). One of 512 bytes or more is the only one in 5 cycles.
 //!
 //! Throughput: a packet a cycle; 1 cycle between turns. Latency: 6 cycles to the first packet. At most 15 packets between here
 //! and the descriptors.
+use super::cut_gate::CutGate;
 use super::types::*;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::path::{kind_of, lane_of};
@@ -68,12 +68,7 @@ pub struct Cutter<const Q: usize> {
 
     ring: RingRam<RingWord, Q, 5>,
     paths: Ram<Bits<2>, Q>,
-    /// Packets between here and the exit, and one that has just passed it: the exit decides late in its cycle.
-    room: Reg<Bits<4>>,
-    passed_q: Reg<Bit>,
-    roomy_q: Reg<Bit>,
-    /// Cycles until the next packet may be cut.
-    pause: Reg<Bits<3>>,
+    gate: CutGate,
     /// Atomics under way.
     atomics: Reg<Bits<5>>,
 
@@ -141,8 +136,10 @@ impl<const Q: usize> Logic for Cutter<Q> {
         let word = turn.word;
         let start = turn.start;
         // the packet being cut
-        let step = active & !room.all() & roomy_q & !pause.any();
-        roomy_q = roomy;
+        let step = active & gate.may;
+        copy!(gate <= self; roomy, passed);
+        gate.step = step;
+        gate.big = plen.slice::<4>(9).any();
         let waits = (word.atomic & atomics.bit(4)) | (!word.atomic & start.blocked);
         let ends = last | (count == 1) | waits;
         let executes = step & word.atomic & !waits;
@@ -196,13 +193,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
                 left_4 = 8;
             }
         }
-        // a packet a cycle, large ones seldom
-        if pause.any() {
-            pause -= 1;
-        }
-        if step & plen.slice::<4>(9).any() {
-            pause = 4;
-        }
+        // a packet a cycle
         let last_next = left <= (mtu << 1);
         let plen_next = plen_of(left - mtu, mtu, last_next);
         if step {
@@ -233,22 +224,25 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
         // out: the packet, its check, its atomic
         valid_q = step;
-        copy!(cut_q <= self; psn, addr, plen, offset, last);
-        copy!(cut_q <= start; qpn, generation);
+        copy!(cut_q.packet <= self; psn, plen, offset, last);
+        copy!(cut_q.packet <= start; qpn, generation);
         // MSN of a NAK too: a READ counts once it is accepted
-        copy!(cut_q <= word; msn, atomic, duplicate);
-        cut_q.path = turn.path;
+        copy!(cut_q.packet <= word; msn, atomic, duplicate);
+        cut_q.packet.path = turn.path;
+        cut_q.packet.first = offset == 1;
+        cut_q.packet.ends = ends;
+        cut_q.packet.waits = waits;
+        cut_q.packet.blocked = !word.atomic;
+        cut_q.addr = addr;
         let has_aeth = (offset == 1) | last;
         let lane = lane_of(turn.path);
         cut_q.lane = if has_aeth { lane + 4 } else { lane };
-        cut_q.first = offset == 1;
-        cut_q.ends = ends;
-        cut_q.waits = waits;
-        cut_q.blocked = !word.atomic;
         valid = valid_q;
         cut = cut_q;
-        reserve.valid = valid_q & !cut_q.atomic & !cut_q.waits & cut_q.plen.any();
-        copy!(reserve.payload <= cut_q; lane, plen);
+        let packet = cut_q.packet;
+        reserve.valid = valid_q & !packet.atomic & !packet.waits & packet.plen.any();
+        reserve.payload.plen = packet.plen;
+        reserve.payload.lane = cut_q.lane;
 
         // nothing is accessed by what waits, or has its result already
         let no_access = waits | (word.atomic & word.duplicate);
@@ -275,12 +269,6 @@ impl<const Q: usize> Logic for Cutter<Q> {
         copy!(atomic_q <= word; msn, add, duplicate, swap_add, compare);
         atomic_valid = atomic_valid_q;
         atomic = atomic_q;
-        passed_q = passed;
-        if step & !passed_q {
-            room += 1;
-        } else if !step & passed_q {
-            room -= 1;
-        }
         if executes & !returned {
             atomics += 1;
         } else if !executes & returned {

@@ -261,22 +261,18 @@ payload! {
         value: Bits<64>,
     }
 
-    /// A packet that waits for the check of its rkey.
-    Cut {
+    /// What is known of a packet that is cut.
+    CutPacket {
         /// Queue pair.
         qpn: Bits<16>,
         /// BTH PSN.
         psn: Bits<24>,
         /// AETH MSN.
         msn: Bits<24>,
-        /// Address of its payload.
-        addr: Bits<64>,
         /// Payload bytes.
         plen: Bits<13>,
         /// Kind of its path, see [`lane_of`](crate::bus::path::lane_of).
         path: Bits<2>,
-        /// Lane of its first payload byte, modulo 64.
-        lane: Bits<6>,
         /// Packets sent of the reply when it is sent.
         offset: Bits<24>,
         /// Generation.
@@ -297,36 +293,20 @@ payload! {
         blocked: Bit,
     }
 
-    /// A packet whose rkey is checked; its payload is being read.
+    /// A packet that waits for the check of its rkey.
+    Cut {
+        /// The packet.
+        packet: CutPacket,
+        /// Address of its payload.
+        addr: Bits<64>,
+        /// Lane of its first payload byte, modulo 64.
+        lane: Bits<6>,
+    }
+
+    /// One whose rkey is checked; its payload is being read.
     DecidedCut {
-        /// Queue pair.
-        qpn: Bits<16>,
-        /// BTH PSN.
-        psn: Bits<24>,
-        /// AETH MSN.
-        msn: Bits<24>,
-        /// Payload bytes.
-        plen: Bits<13>,
-        /// Kind of its path.
-        path: Bits<2>,
-        /// Packets sent of the reply when it is sent.
-        offset: Bits<24>,
-        /// Generation.
-        generation: Bits<2>,
-        /// First packet of the reply.
-        first: Bit,
-        /// Its last.
-        last: Bit,
-        /// Last of the turn.
-        ends: Bit,
-        /// The reply is an atomic.
-        atomic: Bit,
-        /// A duplicate.
-        duplicate: Bit,
-        /// Nothing can be done now.
-        waits: Bit,
-        /// As atomics are under way.
-        blocked: Bit,
+        /// The packet.
+        packet: CutPacket,
         /// The rkey was no good, of it or of one before it in its turn.
         bad: Bit,
         /// A NAK leaves in its place.
