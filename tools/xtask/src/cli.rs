@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
 use crate::{
-    bench, conformance, coverage, docs, fabric, formal, hostile, interop, mutate, pyverbs, seeded,
-    soak, synth, test,
+    bench, conformance, coverage, docs, fabric, formal, hostile, interop, mutate, pyverbs, release,
+    seeded, soak, synth, test,
 };
 
 /// Tasks of the Ferroce project.
@@ -40,6 +40,8 @@ pub(crate) enum Task {
     Mutate(mutate::Args),
     /// Run rdma-core's own tests of verbs on a served card.
     Pyverbs(pyverbs::Args),
+    /// Write what is read and built without Rust: the Verilog of every build, with its pages, as one archive.
+    Release(release::Args),
     /// Put defects back that were mended, and show which random campaign finds each, and how soon.
     Seeded(seeded::Args),
     /// Endurance: many queue pairs on a bad wire, processes that die and cards that are reset, each byte compared.
@@ -68,6 +70,7 @@ impl Task {
             Self::Interop(args) => interop::run(args),
             Self::Mutate(args) => mutate::run(args),
             Self::Pyverbs(args) => pyverbs::run(args),
+            Self::Release(args) => release::run(args),
             Self::Seeded(args) => seeded::run(args),
             Self::Soak(args) => soak::run(args),
             Self::Synth(args) => synth::run(args),
@@ -102,6 +105,7 @@ mod tests {
             (&["hostile", "--owner", "--acts", "0"], "--acts"),
             (&["hostile", "--acts", "9"], "--owner"),
             (&["hostile", "--owner", "--bus"], "--bus"),
+            (&["release"], "--out"),
             (&["seeded", "no_such"], "second_reading"),
             (&["soak"], "--hours"),
             (&["soak", "--hours", "0"], "more than 0 hours"),

@@ -16,6 +16,7 @@ mod interop;
 mod mutate;
 mod plots;
 mod pyverbs;
+mod release;
 mod seeded;
 mod soak;
 pub mod synth;

@@ -6,7 +6,7 @@ mod memory;
 mod rtl;
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 /// Sizes of a build.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 // clap names groups by the type.
 #[group(skip)]
 pub struct BuildArgs {
@@ -66,6 +66,17 @@ pub struct BuildArgs {
     /// 1024 for versa_ecp5.
     #[arg(long, value_name = "N")]
     outstanding: Option<u64>,
+}
+
+impl BuildArgs {
+    /// The standard build with a data path of `bits`.
+    #[must_use]
+    pub fn of_width(bits: Option<u64>) -> Self {
+        Self {
+            width: bits,
+            ..Self::default()
+        }
+    }
 }
 
 /// Boards that the engine can be written for.
@@ -237,6 +248,22 @@ fn commit() -> String {
     text.map_or("unknown".into(), |text| text.trim().into())
 }
 
+/// Writes the engine for `board` to `out`, which is free or, with `force`, of an earlier run; returns the number of files.
+///
+/// # Errors
+/// As [`run`].
+pub fn write(board: Board, build: &BuildArgs, out: &Path, force: bool) -> Result<usize> {
+    let build = Build::new(build, board.standard())?;
+    board.check(&build)?;
+    let place = bundle::Place::new(out, force)?;
+    let modules = build.modules()?;
+    board.holds(&modules)?;
+    let bundle = board.bundle(&build, &modules).signed(&commit());
+    let files = bundle.files().count();
+    place.write(&bundle)?;
+    Ok(files)
+}
+
 /// Runs the task.
 ///
 /// # Errors
@@ -253,15 +280,7 @@ pub fn run(args: &Args) -> Result<()> {
         println!("wrote {folder}");
         return Ok(());
     };
-    let build = Build::new(&args.build, args.board.standard())?;
-    args.board.check(&build)?;
-    let place = bundle::Place::new(out, args.force)?;
-    let modules = build.modules()?;
-    args.board.holds(&modules)?;
-    let bundle = args.board.bundle(&build, &modules);
-    let bundle = bundle.signed(&commit());
-    let files = bundle.files().count();
-    place.write(&bundle)?;
+    let files = write(args.board, &args.build, out, args.force)?;
     println!(
         "wrote {files} files to {}; README.md there has the next commands",
         out.display()
