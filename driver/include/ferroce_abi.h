@@ -203,7 +203,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_CLASS_WEIGHT 0xccu
 /* Pause by priority (PFC): [7:0] priorities whose pause is obeyed, [15:8] priorities of which pauses are sent. */
 #define FERROCE_REG_PFC_CONFIG 0xd0u
-/* Pause by priority (PFC): [13:0] milliseconds without a break for which a pause is obeyed; 0: for ever. */
+/* Pause by priority (PFC): [13:0] milliseconds for which the peer may hold a class; 0: for ever. */
 #define FERROCE_REG_PFC_WATCHDOG 0xd4u
 /* Pause by priority (PFC): what of the receive buffer a class holds when it asks for a pause: [15:0] units of 64 bytes of payload or [31:16] packets. */
 #define FERROCE_REG_PFC_XOFF 0xd8u

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  s_axis, queue ─► class_egress ─► m_axis
-//!                    ▲ pause │ active
+//!                    ▲ pause │ active, waiting
 //!  pause_req ─► pause_in ◄───┘ ─► pause_ack
 //! ```
 //!
@@ -98,6 +98,7 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: us
         paused = pauses.paused;
         pause_ack = pauses.acknowledge;
         pauses.active = queues.active;
+        pauses.waiting = queues.waiting;
         queues.pause = pauses.pause;
         if hold {
             queues.pause = pauses.pause | DATA;

@@ -10,6 +10,7 @@ pub mod class_turn;
 pub mod part_ring;
 pub mod passage;
 pub mod pause_in;
+pub mod pause_watch;
 pub mod types;
 
 use crate::emit::{self, Design, EmitError};

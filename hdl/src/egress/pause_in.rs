@@ -4,25 +4,23 @@
 //! shorter than was asked for (CMAC with `ctl_rx_check_ack`, PG203). A queue is shut while any priority of its class is paused and
 //! obeyed. `acknowledge` follows when no frame of the class is under way: what was begun goes to its end.
 //!
-//! **Watchdog**: a priority that is paused without a break for longer than `setup.watchdog` milliseconds, and a millisecond more at
-//! most, is obeyed no more until the request has ended. It is acknowledged then, so that the time of the MAC runs. Switches have
-//! the same: without it a peer that pauses for ever would hold all that waits for the queues, commands of the host too.
+//! **Watchdog**: a class that is held for too long ([`PauseWatch`]) is obeyed no more. Its priorities are acknowledged then, so that
+//! the time of the MAC runs. Without it a peer would hold all that waits for the queues, commands of the host too, for as long as it
+//! likes.
 //!
 //! `stall` shuts all queues, whoever asks for what; `stalled` follows when nothing is under way.
 //!
 //! Latency: a cycle to `pause`; 4 cycles to `acknowledge` if nothing is under way.
 //!
 //! Assumes: from 2 cycles behind `pause` on nothing of the queue enters `active`, as of [`ClassEgress`](super::class_egress::ClassEgress).
+use super::pause_watch::PauseWatch;
 use super::types::ClassSetup;
 use super::{CLASSES, QUEUES};
-use crate::bus::time::CLOCK_MHZ;
 use crate::prelude::*;
 
 /// Priorities.
 const PRIORITIES: usize = 8;
 const ALL: u64 = (1 << CLASSES) - 1;
-/// The cycle before the last one of a millisecond.
-const MILLISECOND: u64 = 1000 * CLOCK_MHZ as u64 - 2;
 
 /// The block.
 #[derive(Clone, Debug, Block)]
@@ -45,11 +43,11 @@ pub struct PauseIn {
     pub pause: Signal<Out, Bits<QUEUES>>,
     /// Queues of which a frame is under way.
     pub active: Signal<In, Bits<QUEUES>>,
-    time: Reg<Bits<18>>,
-    tick: Reg<Bit>,
-    /// Of each priority: milliseconds that it was paused, one that began included.
-    age: [Reg<Bits<14>>; PRIORITIES],
-    expired: Reg<Bits<PRIORITIES>>,
+    /// Queues that hold a beat.
+    pub waiting: Signal<In, Bits<QUEUES>>,
+    watch: [PauseWatch; CLASSES],
+    asked: Reg<Bits<CLASSES>>,
+    free: Reg<Bits<CLASSES>>,
     asks: Reg<Bits<PRIORITIES>>,
     shut: Reg<Bits<CLASSES>>,
     shut_1: Reg<Bits<CLASSES>>,
@@ -65,33 +63,31 @@ impl Logic for PauseIn {
 
     #[kernel]
     fn update(&mut self) {
-        time = time + 1;
-        tick = time == MILLISECOND;
-        if tick {
-            time = bits::<18>(0);
+        let mut expired = bits::<CLASSES>(0);
+        for c in 0..CLASSES {
+            watch[c].limit = setup.watchdog;
+            watch[c].asked = asked.bit(c);
+            watch[c].free = free.bit(c);
+            expired = expired.replace_bit(c, watch[c].expired);
         }
         let due = request & setup.obeys;
-        let mut over = expired & request;
-        for k in 0..PRIORITIES {
-            if !due.bit(k) {
-                age[k] = bits::<14>(0);
-            } else if tick & !expired.bit(k) {
-                age[k] = age[k] + 1;
-                if (age[k] >= setup.watchdog) & setup.watchdog.any() {
-                    over = over.replace_bit(k, true);
-                }
-            }
-        }
-        expired = over;
-        let obeyed = due & !expired;
-        let mut shuts = bits::<CLASSES>(0);
+        let mut wanted = bits::<CLASSES>(0);
+        let mut over = bits::<PRIORITIES>(0);
         for k in 0..PRIORITIES {
             for c in 0..CLASSES {
-                if obeyed.bit(k) & (setup.prio_class.slice::<2>(4 * k) == c) {
-                    shuts = shuts.replace_bit(c, true);
+                if setup.prio_class.slice::<2>(4 * k) == c {
+                    if due.bit(k) {
+                        wanted = wanted.replace_bit(c, true);
+                    }
+                    over = over.replace_bit(k, expired.bit(c));
                 }
             }
         }
+        asked = wanted;
+        let moves = active.low::<CLASSES>() | active.slice::<CLASSES>(CLASSES);
+        let stands = waiting.low::<CLASSES>() | waiting.slice::<CLASSES>(CLASSES);
+        free = moves | !stands;
+        let mut shuts = wanted & !expired;
         if stall {
             shuts = bits::<CLASSES>(ALL);
         }
@@ -99,21 +95,22 @@ impl Logic for PauseIn {
         pause = shut.resize::<QUEUES>() | (shut.resize::<QUEUES>() << CLASSES);
         // `active` is complete when the class has been shut for two cycles
         shut_1 = shut;
-        still = shut & shut_1 & !(active.low::<CLASSES>() | active.slice::<CLASSES>(CLASSES));
+        still = shut & shut_1 & !moves;
         stalled = still.all();
+        let obeyed = due & !over;
         paused = obeyed & !asks;
         asks = obeyed;
         let mut stopped = bits::<PRIORITIES>(0);
         for k in 0..PRIORITIES {
-            let mut stands = false;
+            let mut stops = false;
             for c in 0..CLASSES {
                 if still.bit(c) & shut.bit(c) & (setup.prio_class.slice::<2>(4 * k) == c) {
-                    stands = true;
+                    stops = true;
                 }
             }
-            stopped = stopped.replace_bit(k, asks.bit(k) & stands);
+            stopped = stopped.replace_bit(k, asks.bit(k) & stops);
         }
         ack = stopped;
-        acknowledge = (ack | (expired & setup.obeys)) & request;
+        acknowledge = (ack | (over & setup.obeys)) & request;
     }
 }

@@ -158,7 +158,7 @@ registers! {
     CLASS_WEIGHT = 0x0cc, ReadWrite, CLASS_WEIGHT_RESET;
     /// Pause by priority (PFC): [7:0] priorities whose pause is obeyed, [15:8] priorities of which pauses are sent.
     PFC_CONFIG = 0x0d0, ReadWrite, 0;
-    /// Pause by priority (PFC): [13:0] milliseconds without a break for which a pause is obeyed; 0: for ever.
+    /// Pause by priority (PFC): [13:0] milliseconds for which the peer may hold a class; 0: for ever.
     PFC_WATCHDOG = 0x0d4, ReadWrite, PFC_WATCHDOG_RESET;
     /// Pause by priority (PFC): what of the receive buffer a class holds when it asks for a pause: [15:0] units of 64 bytes of payload or [31:16] packets.
     PFC_XOFF = 0x0d8, ReadWrite, PFC_XOFF_RESET;

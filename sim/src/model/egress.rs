@@ -3,12 +3,13 @@
 //! The queues hold all that waits: a paused class holds up no other. Classes that are not strict go in turns; weights are not
 //! modelled.
 //!
-//! A request has left when its frame does: until then no timer counts, no acknowledgement is due, no datagram is complete. A pause
-//! that lasts longer than PFC_WATCHDOG says is obeyed no more until it has ended; its time runs on.
+//! A request has left when its frame does: until then no timer counts, no acknowledgement is due, no datagram is complete. A class
+//! that the peer holds for longer than PFC_WATCHDOG says is held no more ([`Held`]); the time of its pauses runs on.
 //!
 //! The pauses of the card itself are those of `asks`.
 
 use std::collections::VecDeque;
+use std::mem;
 
 use ferroce_proto::abi::classes::{
     CLASS_WEIGHT_MASK, CLASS_WEIGHT_RESET, CLASSES, PFC_WATCHDOG_MASK, PFC_WATCHDOG_RESET,
@@ -19,13 +20,11 @@ use ferroce_proto::wire::Psn;
 
 use super::asks::Asks;
 use super::classes::Tables;
+use super::held::Held;
 use super::stats::{RX_PRIO0_PAUSE, Stats};
 use crate::ethernet::Line;
 use crate::ethernet::mac::Mac;
 use crate::nic::NS_PER_CYCLE;
-
-/// Cycles of a millisecond.
-const MILLISECOND: u64 = 1_000_000 / NS_PER_CYCLE;
 
 /// What a frame is to its class.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,10 +69,9 @@ pub(super) struct Egress {
     obeys: u8,
     /// For how many milliseconds; 0: for ever.
     watchdog: u32,
-    /// Cycles for which each priority is paused without a break.
-    paused_for: [u64; PRIORITIES],
-    /// Priorities that were paused for too long, until the request ends.
-    expired: u8,
+    held: [Held; CLASSES],
+    /// The cycle in which they are to count next.
+    next: u64,
     asks: Asks,
     mac: Mac,
     /// Of these, those that are asked for.
@@ -93,8 +91,8 @@ impl Default for Egress {
             weights: CLASS_WEIGHT_RESET,
             obeys: 0,
             watchdog: PFC_WATCHDOG_RESET,
-            paused_for: [0; PRIORITIES],
-            expired: 0,
+            held: Default::default(),
+            next: 0,
             asks: Asks::default(),
             mac: Mac::new(Line::ethernet(100, 1)),
             asked: 0,
@@ -167,31 +165,37 @@ impl Egress {
         self.asks.passes(self.class(frame));
     }
 
-    /// One cycle, with a frame of a class under way: it is not acknowledged.
-    pub(super) fn step(&mut self, under_way: Option<u8>, stats: &mut Stats) {
+    /// One cycle, with a frame of a class under way: it is not acknowledged. In those that are left out nothing is asked for, and
+    /// nothing waits.
+    pub(super) fn step(&mut self, under_way: Option<u8>, now: u64, stats: &mut Stats) {
         let due = self.mac.requests() & self.obeys;
-        if due | self.asked | self.expired == 0 {
-            return;
-        }
-        for (priority, cycles) in self.paused_for.iter_mut().enumerate() {
-            *cycles = if due >> priority & 1 == 1 {
-                *cycles + 1
-            } else {
-                0
-            };
-            if self.watchdog > 0 && *cycles > u64::from(self.watchdog) * MILLISECOND {
-                self.expired |= 1 << priority;
+        let idle = now - mem::replace(&mut self.next, now + 1);
+        let of = |class: usize| -> u8 {
+            let mine =
+                (0..PRIORITIES).filter(|&p| usize::from(self.tables.class(p as u8)) == class);
+            mine.map(|p| 1 << p).sum()
+        };
+        let mut expired = 0;
+        for (class, held) in self.held.iter_mut().enumerate() {
+            let waits = !(self.data[class].is_empty() && self.control[class].is_empty());
+            let sends = under_way.map(usize::from) == Some(class);
+            held.pass(idle, self.watchdog, false, true);
+            held.pass(1, self.watchdog, due & of(class) != 0, sends || !waits);
+            if held.expired() {
+                expired |= of(class);
             }
         }
-        self.expired &= self.mac.requests();
-        let asks = due & !self.expired;
+        if due | self.asked == 0 {
+            return;
+        }
+        let asks = due & !expired;
         for priority in (0..PRIORITIES).filter(|p| asks & !self.asked & 1 << p != 0) {
             stats.count(RX_PRIO0_PAUSE.nth(priority));
         }
         self.asked = asks;
         let stands = |p: &usize| Some(self.tables.class(*p as u8)) != under_way;
         let acknowledged: u8 = (0..PRIORITIES).filter(stands).map(|p| 1 << p).sum();
-        let runs = asks & acknowledged | due & self.expired;
+        let runs = asks & acknowledged | due & expired;
         self.mac.pass(NS_PER_CYCLE * 1000, runs);
     }
 

@@ -41,6 +41,7 @@ mod egress;
 mod events;
 mod exceptions;
 mod execute;
+mod held;
 mod notify;
 mod pacing;
 mod qp;
@@ -303,7 +304,8 @@ impl Nic for Model {
     fn step(&mut self) {
         self.step_bus();
         let under_way = self.port.class();
-        self.egress.step(under_way, &mut self.env.stats);
+        self.egress
+            .step(under_way, self.env.now, &mut self.env.stats);
         let pause = self.egress.ask(&mut self.env.stats);
         self.port.sent.extend(pause);
         if self.csr.enabled {

@@ -26,8 +26,8 @@ pub(crate) struct Peer {
     pub(crate) obeys: u8,
     /// For how many milliseconds; 0: for ever.
     pub(crate) watchdog: u64,
-    /// Cycles for which each priority has been paused.
-    age: [u64; 8],
+    /// Of each class: cycles in which it was paused, less 128 for each in which it sent.
+    held: [u64; CLASSES],
     /// No queue is to start a frame.
     pub(crate) stall: bool,
     /// None is under way, as the port says.
@@ -48,7 +48,7 @@ impl Peer {
             halts: dut.input("stall").ok()?,
             hold: dut.input("hold").ok()?,
             watchdog: 0,
-            age: [0; 8],
+            held: [0; CLASSES],
             stands: dut.output("stalled").ok()?,
             stall: false,
             stalled: false,
@@ -71,9 +71,16 @@ impl Peer {
         1 << class | 1 << (usize::from(class) + CLASSES)
     }
 
-    /// Its pause lasts longer than it is obeyed at least.
+    /// The classes of these priorities.
+    fn classes_of(&self, priorities: u8) -> [bool; CLASSES] {
+        let of = |class| (0..8).any(|p| priorities >> p & 1 == 1 && self.prio_class[p] == class);
+        [0, 1, 2, 3].map(of)
+    }
+
+    /// Its class is paused for longer than it is at least.
     fn may_send(&self, priority: usize) -> bool {
-        self.watchdog > 0 && self.age[priority] > self.watchdog * MILLISECOND
+        let held = self.held[usize::from(self.prio_class[priority])];
+        self.watchdog > 0 && held > self.watchdog * MILLISECOND
     }
 
     /// Drives the port; which queues are to be shut.
@@ -109,12 +116,14 @@ impl Peer {
             return Err("stalled, and sends".into());
         }
         let requests = self.mac.requests() & self.obeys;
-        for (priority, age) in self.age.iter_mut().enumerate() {
-            *age = if requests >> priority & 1 == 1 {
-                *age + 1
-            } else {
-                0
-            };
+        let asked = self.classes_of(requests);
+        for (class, held) in self.held.iter_mut().enumerate() {
+            if asked[class] {
+                // what is over the limit is not counted
+                *held = (*held + 1).min((self.watchdog + 1) * MILLISECOND);
+            } else if queue.is_some_and(|queue| queue % CLASSES == class) {
+                *held = held.saturating_sub(128);
+            }
         }
         if self.acknowledged & !requests != 0 {
             let acknowledged = self.acknowledged;

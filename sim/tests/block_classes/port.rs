@@ -117,7 +117,7 @@ fn a_halt_stands_between_two_frames() {
     rig.drain();
 }
 
-/// Longer than the watchdog lets it, and a millisecond at most: then its class sends, until the request ends. Others stay paused.
+/// Longer than the watchdog lets it: then its class sends, until the request ends. Others stay paused.
 #[test]
 fn a_pause_for_ever_is_obeyed_for_a_time() {
     let mut rig = Rig::port(512);
@@ -147,12 +147,70 @@ fn a_pause_for_ever_is_obeyed_for_a_time() {
         rig.ends.paused(0, 0);
         rig.run(65536 * 512 / 400 + 100);
         assert_eq!(peer(&mut rig).acknowledged, 0);
+        // and a 128th of the limit
+        rig.run(MILLISECOND / 128 + 100);
     }
     // for ever
     peer(&mut rig).watchdog = 0;
     rig.ends.paused(2, 0xffff);
     rig.run(1000);
     assert_eq!(frames(&mut rig, 3 * MILLISECOND, &[2])[1], 0);
+    rig.drain();
+}
+
+/// Two priorities of a class in turns; or one, again directly behind its end, while other classes send.
+#[test]
+fn pauses_in_turns_are_obeyed_for_a_time() {
+    for again in [false, true] {
+        let mut rig = Rig::port(512);
+        rig.ends.weights = WEIGHTS;
+        rig.ends.loads[..CLASSES].fill(Load::full(60, LARGEST));
+        peer(&mut rig).watchdog = 1;
+        rig.ends.paused(2, 0xffff);
+        rig.run(1000);
+        let mut frames = |rounds: u64| {
+            rig.count_afresh();
+            for round in 0..rounds {
+                if again {
+                    rig.ends.paused(2, 0);
+                    rig.run(4);
+                    rig.ends.paused(2, 0xffff);
+                } else {
+                    let (begins, ends) = [(3, 2), (2, 3)][round as usize % 2];
+                    rig.ends.paused(begins, 0xffff);
+                    rig.run(4);
+                    rig.ends.paused(ends, 0);
+                }
+                rig.run(5_000);
+            }
+            rig.ends.frames[1]
+        };
+        let held = frames((MILLISECOND - 10_000) / 5_004);
+        // in 4 cycles one begins if it is the turn of the class
+        assert!(held < if again { 40 } else { 1 }, "again {again}: {held}");
+        frames(MILLISECOND / 5_004);
+        let sent = frames(10);
+        assert!(sent > 100, "again {again}: {sent}");
+        rig.drain();
+    }
+}
+
+/// A class that has a 64th of the time is paused for the rest of it, for ever.
+#[test]
+fn a_slow_class_is_obeyed() {
+    let mut rig = Rig::port(512);
+    rig.ends.weights = WEIGHTS;
+    rig.ends.loads[1] = Load::full(60, LARGEST);
+    peer(&mut rig).watchdog = 1;
+    for _ in 0..4 * MILLISECOND / 32_000 {
+        rig.ends.paused(2, 0);
+        rig.run(500);
+        rig.ends.paused(2, 0xffff);
+        rig.run(2 * LARGEST as u64 / 64);
+        rig.count_afresh();
+        rig.run(31_500 - 2 * LARGEST as u64 / 64);
+        assert_eq!(rig.ends.frames[1], 0);
+    }
     rig.drain();
 }
 

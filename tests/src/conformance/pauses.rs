@@ -23,7 +23,8 @@ cases! {
     pause_of_a_datagram, CLASSES | feature::UD, "IB1 9.8.3", "A datagram in a paused class is complete when it has left.";
     pause_behind_an_invalidation, CLASSES | feature::INVALIDATE, "IB1 10.6.5", "Nothing is read under a key behind the completion that names it as invalid, though responses wait in a paused class.";
     pause_before_a_command, CLASSES, "abi cmd", "A queue pair is in RESET when what of it waits in a paused class has left.";
-    pause_for_ever, CLASSES, "abi regs", "A pause without end is obeyed for as long as PFC_WATCHDOG says, until it has ended.";
+    pause_for_ever, CLASSES, "abi regs", "A pause without end is obeyed for as long as PFC_WATCHDOG says, until it has ended for a 128th of that time.";
+    pause_in_turns, CLASSES, "abi regs", "A class whose priorities are paused in turns is held for as long as PFC_WATCHDOG says.";
 }
 
 fn pause_of_each_priority(bench: &mut Bench) {
@@ -273,19 +274,38 @@ fn pause_for_ever(bench: &mut Bench) {
     pause(&mut s, 1, LONG);
     s.host.post_send(s.qpn, &work);
     // asked for again before it ends
-    let paused = |s: &mut Script, times: u64| {
-        let mut sent = vec![];
-        for _ in 0..times {
-            sent.extend(s.run(50_000));
-            pause(s, 1, LONG);
-        }
-        sent.len()
-    };
-    check("packets", paused(&mut s, 4), 0);
-    // a millisecond, and one more at most
-    check("packets", paused(&mut s, 7), 1);
+    check("packets", kept_up(&mut s, 4, &|_| 1), 0);
+    check("packets", kept_up(&mut s, 7, &|_| 1), 1);
     check("packets", s.post(&work).len(), 1);
     pause(&mut s, 1, 0);
+    check("packets", s.run(3_000).len(), 0);
     pause(&mut s, 1, LONG);
     check("packets", s.post(&work).len(), 0);
+}
+
+fn pause_in_turns(bench: &mut Bench) {
+    let (mut s, source) = script(bench, QpOptions::default());
+    let work = write(&s, &source, 8);
+    s.host.write32(regs::PFC_WATCHDOG, 1);
+    pause(&mut s, 1, LONG);
+    s.host.post_send(s.qpn, &work);
+    // two of one class
+    let turns = |round| [2, 1][round % 2];
+    check("packets", kept_up(&mut s, 4, &turns), 0);
+    check("packets", kept_up(&mut s, 7, &turns), 1);
+    pause(&mut s, 3, 0);
+    check("packets", s.run(3_000).len(), 0);
+    pause(&mut s, 1, LONG);
+    check("packets", s.post(&work).len(), 0);
+}
+
+/// Packets that leave in times of 0.2 ms, after each of which `paused` says what is paused from then on.
+fn kept_up(s: &mut Script, times: usize, paused: &dyn Fn(usize) -> u8) -> usize {
+    let mut sent = 0;
+    for round in 0..times {
+        sent += s.run(50_000).len();
+        pause(s, paused(round), LONG);
+        pause(s, 3 & !paused(round), 0);
+    }
+    sent
 }
