@@ -3,7 +3,8 @@
 // The CMAC of this file sends frames at a beat a cycle that nobody can hold up and takes frames with pauses between and within,
 // at the line's rate. Checked: a frame from the line arrives whole, once, in order, with its mark, or is dropped and counted; a
 // frame to the line begins and ends without a gap, padded with zeros, or is dropped and counted while the link is down; a
-// reset of the CMAC in the middle of both leaves nothing standing.
+// reset of the CMAC in the middle of both leaves nothing standing. A frame that the core begins begins on the wire in time for a pause,
+// and the wire does not wait for frames.
 `timescale 1ps / 1ps
 
 module cmac_usplus_0 (
@@ -82,7 +83,8 @@ module mac_tb;
         dut.cmac.rx_axis_tvalid <= 0;
         if (rx_credit < 640) rx_credit += 388;
         if (dut.cmac.usr_rx_reset) begin
-            if (rx_at != 0) rx_cut++;
+            // one that is dropped is counted already; the beat that is shown is lost too
+            if ((rx_at != 0 || dut.cmac.rx_axis_tvalid) && !(dut.rx_drop.midway && dut.rx_drop.dropping)) rx_cut++;
             rx_at = 0;
         end else if ((rx_at != 0 || rx_on) && (rx_credit >= 0 || !rx_line)) begin
             if (rx_at == 0) begin
@@ -133,20 +135,26 @@ module mac_tb;
     // The core's side: frames to the line.
     int unsigned tx_sent, tx_at, tx_len, tx_push = 8;
     int unsigned tx_lengths[int unsigned];
-    bit tx_on;
+    // Of frames that all have one length; else any.
+    int unsigned tx_fixed;
+    localparam int unsigned FIXED[6] = '{60, 65, 1082, 4158, 9000, 0};
+    time tx_began[int unsigned];
+    bit tx_on, s_first;
     always @(posedge core_clk) begin
+        if (s_axis_tvalid && s_axis_tready && s_first) tx_began[s_axis_tdata[31:0]] = $time;
         if (core_rst) begin
             s_axis_tvalid <= 0;
             tx_at = 0;
         end else if (!s_axis_tvalid || s_axis_tready) begin
             s_axis_tvalid <= 0;
-            if ((tx_at != 0 || tx_on) && ($urandom & 7) < tx_push) begin
+            if (tx_at != 0 || (tx_on && ($urandom & 7) < tx_push)) begin
                 if (tx_at == 0) begin
                     tx_sent++;
-                    tx_len = some_length();
+                    tx_len = tx_fixed != 0 ? tx_fixed : some_length();
                     tx_lengths[tx_sent] = tx_len;
                 end
                 s_axis_tvalid <= 1;
+                s_first <= tx_at == 0;
                 s_axis_tdata <= beat_of(tx_sent, tx_at, tx_len);
                 s_axis_tkeep <= keep_of(tx_at, tx_len);
                 s_axis_tlast <= tx_at + 64 >= tx_len;
@@ -158,8 +166,22 @@ module mac_tb;
 
     // The line's side: frames out.
     int unsigned tx_good, tx_spoilt, tx_last, tx_got, tx_of, tx_pull = 8;
+    // At 100 Gb/s, as above: the MAC holds a beat or so.
+    bit tx_line;
+    int tx_credit;
+    // Since it was cleared: bytes of the line, at most, from the beginning of a frame in the core to that on the line; bytes sent.
+    int unsigned tx_late, tx_bytes;
     always @(posedge mac_clk) begin
-        dut.cmac.tx_axis_tready <= !dut.cmac.usr_tx_reset && ($urandom & 7) < tx_pull;
+        if (tx_credit < 640) tx_credit += 388;
+        if (dut.cmac.tx_axis_tvalid && dut.cmac.tx_axis_tready) begin
+            if (tx_got == 0 && tx_began.exists(dut.cmac.tx_axis_tdata[31:0]) != 0) begin
+                automatic int unsigned late = 32'(($time - tx_began[dut.cmac.tx_axis_tdata[31:0]]) / 80);
+                if (late > tx_late) tx_late = late;
+            end
+            tx_bytes += $countones(dut.cmac.tx_axis_tkeep) + (dut.cmac.tx_axis_tlast ? 24 : 0);
+            tx_credit -= 10 * ($countones(dut.cmac.tx_axis_tkeep) + (dut.cmac.tx_axis_tlast ? 24 : 0));
+        end
+        dut.cmac.tx_axis_tready <= !dut.cmac.usr_tx_reset && (tx_line ? tx_credit >= 0 : ($urandom & 7) < tx_pull);
         if (dut.cmac.usr_tx_reset) tx_got = 0;
         else begin
             if (tx_got != 0 && dut.cmac.tx_axis_tready && !dut.cmac.tx_axis_tvalid)
@@ -246,6 +268,21 @@ module mac_tb;
         end
         if (rx_overflow == 0) fail("no overflow although the core stood still");
         if (rx_bad == 0 || tx_dropped != 0) fail("marks");
+
+        // Of a frame that begins when a pause comes, 802.1Qbb lets 3840 bytes pass before; the pause takes some 350 to the queues.
+        for (int i = 0; i < 6; i++) begin
+            tx_fixed = FIXED[i];
+            tx_line = 1;
+            tx_on = 1;
+            #4000000 tx_late = 0;
+            tx_bytes = 0;
+            #8000000;
+            $display("frames of %0d bytes begin %0d bytes late, %0d of 100000 bytes", tx_fixed, tx_late, tx_bytes);
+            if (tx_late > 3840 - 350) fail("a pause comes too late");
+            if (tx_bytes < (tx_fixed == 65 ? 88000 : 99000)) fail("the line waits");
+            tx_line = 0;
+            settle("late");
+        end
 
         // The link goes, in the middle of frames; nothing waits for it.
         for (int i = 0; i < 4; i++) begin

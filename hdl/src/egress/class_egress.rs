@@ -114,6 +114,8 @@ pub struct ClassEgress<
     shown_counts: Reg<Bit>,
     out_counts: Reg<Bit>,
     any_stands: Reg<Bit>,
+    /// A frame has begun on the wire.
+    within: Reg<Bit>,
     left: Reg<Bit>,
     left_departure: Dff<Departure>,
     charged: Reg<Bits<N>>,
@@ -270,6 +272,10 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
         m_axis.tlast = out_last;
         m_axis.tuser = false;
         m_axis.tvalid = out.any();
+        if out.any() & m_axis.tready {
+            within = !out_last;
+        }
+        assert!(!within | out.any(), "a frame pauses on the wire");
         active = turn.under_way | reading | shown | out;
     }
 }
