@@ -1,4 +1,4 @@
-//! The crossing cells and the port around the MAC, simulated with clocks that have nothing to do with each other.
+//! The crossing cells and the port around the MAC, simulated with clocks that have nothing to do with each other; the host side.
 use std::path::Path;
 
 use super::{has, log, run};
@@ -70,6 +70,14 @@ fn frames_pass_the_mac_whole_or_are_counted() {
         return;
     };
     passes(folder.path(), "mac_tb", &[]);
+}
+
+#[test]
+fn interrupts_that_are_masked_come_later() {
+    let Some(folder) = bench("msix_tb", &["ferroce_msix_qdma.v"]) else {
+        return;
+    };
+    passes(folder.path(), "msix_tb", &[]);
 }
 
 #[test]
