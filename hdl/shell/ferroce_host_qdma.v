@@ -5,7 +5,8 @@
 // not set up: what of its ports belongs to them is left open.
 //
 // `core_clk` is the bridge's own clock, 250 MHz, so that the host side needs no crossing. `arst` is high while PCIe is in reset, and
-// is to be taken in by `cdc_reset`. `init_clk` has 125 MHz; it stands still while PCIe is in reset.
+// is to be taken in by `cdc_reset`, which gives back `core_rst`: until that ends no access goes on, as nobody would answer it.
+// `init_clk` has 125 MHz while `init_locked` is high; that falls in a reset of PCIe, and resets nothing here.
 module ferroce_host_qdma (
     input  wire         pcie_refclk_p,
     input  wire         pcie_refclk_n,
@@ -17,7 +18,9 @@ module ferroce_host_qdma (
 
     output wire         core_clk,
     output wire         arst,
+    input  wire         core_rst,
     output wire         init_clk,
+    output wire         init_locked,
 
     output wire [21:0]  m_axil_awaddr,
     output wire         m_axil_awvalid,
@@ -77,6 +80,9 @@ module ferroce_host_qdma (
     wire        axi_aresetn;
     wire [31:0] awaddr;
     wire [31:0] araddr;
+    wire        awvalid;
+    wire        wvalid;
+    wire        arvalid;
     wire        irq_in_vld;
     wire [10:0] irq_in_vec;
     wire [7:0]  irq_in_fnc;
@@ -104,18 +110,18 @@ module ferroce_host_qdma (
         .soft_reset_n(1'b1),
 
         .m_axil_awaddr(awaddr),
-        .m_axil_awvalid(m_axil_awvalid),
-        .m_axil_awready(m_axil_awready),
+        .m_axil_awvalid(awvalid),
+        .m_axil_awready(m_axil_awready & ~core_rst),
         .m_axil_wdata(m_axil_wdata),
         .m_axil_wstrb(m_axil_wstrb),
-        .m_axil_wvalid(m_axil_wvalid),
-        .m_axil_wready(m_axil_wready),
+        .m_axil_wvalid(wvalid),
+        .m_axil_wready(m_axil_wready & ~core_rst),
         .m_axil_bresp(m_axil_bresp),
         .m_axil_bvalid(m_axil_bvalid),
         .m_axil_bready(m_axil_bready),
         .m_axil_araddr(araddr),
-        .m_axil_arvalid(m_axil_arvalid),
-        .m_axil_arready(m_axil_arready),
+        .m_axil_arvalid(arvalid),
+        .m_axil_arready(m_axil_arready & ~core_rst),
         .m_axil_rdata(m_axil_rdata),
         .m_axil_rresp(m_axil_rresp),
         .m_axil_rvalid(m_axil_rvalid),
@@ -163,14 +169,17 @@ module ferroce_host_qdma (
     assign m_axil_awaddr = awaddr[21:0];
     assign m_axil_araddr = araddr[21:0];
 
-    // One reset for all: PCIe is in reset, or the clock made below is not there.
-    reg  pcie_rst;
-    wire init_locked;
+    assign m_axil_awvalid = awvalid & ~core_rst;
+    assign m_axil_wvalid  = wvalid & ~core_rst;
+    assign m_axil_arvalid = arvalid & ~core_rst;
+
+    // One reset for all: PCIe is in reset, the bridge with it.
+    reg pcie_rst;
 
     initial pcie_rst = 1'b1;
     always @(posedge core_clk) pcie_rst <= ~axi_aresetn;
 
-    ferroce_cdc_reset reset_all (.clk(core_clk), .arst(pcie_rst | ~init_locked), .rst(arst));
+    ferroce_cdc_reset reset_all (.clk(core_clk), .arst(pcie_rst), .rst(arst));
 
     ferroce_msix_qdma msix (
         .clk(core_clk),

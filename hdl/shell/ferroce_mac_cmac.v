@@ -8,12 +8,14 @@
 // Data of the core has the same form, so that lanes, keep and error marks need no change but what `tx_gate` does.
 //
 // `arst` resets the core and both queues. The CMAC resets itself when its clocks come and go; that does not touch the queues:
-// `rx_drop` and `tx_gate` end what it cut off. `init_clk` has 125 MHz and runs always.
+// `rx_drop` and `tx_gate` end what it cut off. `init_clk` has 125 MHz while `init_locked` is high; else the CMAC is in reset, and
+// nothing else.
 module ferroce_mac_cmac (
     input  wire         core_clk,
     input  wire         core_rst,
     input  wire         arst,
     input  wire         init_clk,
+    input  wire         init_locked,
 
     input  wire         refclk_p,
     input  wire         refclk_n,
@@ -95,7 +97,7 @@ module ferroce_mac_cmac (
         .gt_txusrclk2(mac_clk),
         .rx_clk(mac_clk),
         .init_clk(init_clk),
-        .sys_reset(arst),
+        .sys_reset(arst | ~init_locked),
         .core_rx_reset(1'b0),
         .core_tx_reset(1'b0),
         .usr_rx_reset(mac_rx_rst),

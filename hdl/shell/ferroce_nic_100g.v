@@ -28,6 +28,7 @@ module ferroce_nic_100g (
     wire        core_rst;
     wire        arst;
     wire        init_clk;
+    wire        init_locked;
     wire [10:0] irq_vector;
     wire        irq_valid;
     wire        irq_ready;
@@ -118,7 +119,9 @@ module ferroce_nic_100g (
         .pcie_tx_n(pcie_tx_n),
         .core_clk(core_clk),
         .arst(arst),
+        .core_rst(core_rst),
         .init_clk(init_clk),
+        .init_locked(init_locked),
         .m_axil_awaddr(host_awaddr),
         .m_axil_awvalid(host_awvalid),
         .m_axil_awready(host_awready),
@@ -269,6 +272,7 @@ module ferroce_nic_100g (
         .core_rst(core_rst),
         .arst(arst),
         .init_clk(init_clk),
+        .init_locked(init_locked),
         .refclk_p(qsfp_refclk_p),
         .refclk_n(qsfp_refclk_n),
         .rx_p(qsfp_rx_p),

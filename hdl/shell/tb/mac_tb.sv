@@ -34,7 +34,7 @@ endmodule
 
 module mac_tb;
     int unsigned seed = 1;
-    bit core_clk, init_clk, arst;
+    bit core_clk, init_clk, arst, init_locked;
     always #2000 core_clk = !core_clk;
     always #4000 init_clk = !init_clk;
 
@@ -236,7 +236,12 @@ module mac_tb;
         dut.cmac.usr_rx_reset = 1;
         dut.cmac.usr_tx_reset = 1;
         #100000 arst = 0;
-        #100000 @(negedge mac_clk);
+        // Without its clock for the start the CMAC is in reset, and it alone.
+        #50000;
+        if (!dut.cmac.sys_reset || core_rst || dut.queue_rst) fail("resets before the clock");
+        init_locked = 1;
+        #50000 @(negedge mac_clk);
+        if (dut.cmac.sys_reset) fail("the CMAC stays in reset");
         dut.cmac.usr_rx_reset = 0;
         dut.cmac.usr_tx_reset = 0;
         #20000 dut.cmac.stat_rx_aligned = 1;

@@ -81,6 +81,15 @@ fn interrupts_that_are_masked_come_later() {
 }
 
 #[test]
+fn the_core_is_reset_with_the_bridge_alone() {
+    let sources = ["ferroce_msix_qdma.v", "ferroce_host_qdma.v"];
+    let Some(folder) = bench("host_tb", &sources) else {
+        return;
+    };
+    passes(folder.path(), "host_tb", &[]);
+}
+
+#[test]
 fn frames_pass_the_gigabit_mac() {
     let sources = [
         "ferroce_rx_drop.v",
