@@ -375,7 +375,8 @@ module ferroce_versa_ecp5 (
         .src_clk(rx_clk), .src_rst(rx_rst), .event_in(rx_overflow), .dst_clk(clk), .dst_rst(rst), .count(lost_frames)
     );
 
-    assign eth0_rst_n = ~rst;
+    // The PHY, an 88E1512, asks for 10 ms: it gets 16.8.
+    ferroce_phy_reset #(.LOG_CYCLES(21)) phy_reset (.clk(clk), .arst(start_rst), .phy_rst_n(eth0_rst_n));
 
     // Lamps: the clock, interrupts, faults, traffic, out of reset. Whether a 1 lights or darkens them is not known here.
     reg  [25:0] beat;

@@ -101,3 +101,11 @@ fn frames_pass_the_gigabit_mac() {
     };
     passes(folder.path(), "mac_1g_tb", &[]);
 }
+
+#[test]
+fn the_phy_is_reset_for_as_long_as_it_asks() {
+    let Some(folder) = bench("phy_reset_tb", &["ferroce_phy_reset.v"]) else {
+        return;
+    };
+    passes(folder.path(), "phy_reset_tb", &[]);
+}

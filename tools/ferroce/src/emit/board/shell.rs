@@ -35,7 +35,7 @@ pub(crate) const NIC_100G: &[(&str, &str)] = verilog!("": "leds", "shell_page", 
 
 /// The engine on an ECP5-5G Versa, children before parents.
 pub(crate) const VERSA: &[(&str, &str)] = verilog!("": "leds", "frame_hold", "rx_drop", "mac_1g", "rgmii_ecp5", "uart_bus",
-    "axi_ram", "versa_ecp5");
+    "phy_reset", "axi_ram", "versa_ecp5");
 
 /// Stand-ins for cells of the ECP5.
 pub(crate) const VENDOR_ECP5: &str = include_str!("../../../../../hdl/shell/stub/vendor_ecp5.v");
