@@ -3,9 +3,10 @@
 use std::str::FromStr;
 
 use ferroce_proto::abi::classes::{
-    self, CLASSES, PRIO_CLASS_RESET, PRIORITIES, TRUST_DSCP, TRUST_PCP, Trust as TrustRegister,
+    self, BUFFER_PACKETS, BUFFER_UNITS, CLASSES, PRIO_CLASS_RESET, PRIORITIES, TRUST_DSCP,
+    TRUST_PCP, Trust as TrustRegister,
 };
-use ferroce_proto::abi::regs;
+use ferroce_proto::abi::{exception, regs};
 use thiserror::Error;
 
 use crate::{Backend, Context, Features};
@@ -56,6 +57,7 @@ pub struct Share {
 /// | `pfc=0,0,0,1,0,0,0,0` | priorities whose pauses are obeyed, and of which pauses are sent |
 /// | `xoff=232/104`, `xon=100/52`, `lossy=128/64` | shares of the receive buffer, in units of 64 bytes and packets |
 /// | `watchdog=100`, `storm=100` | ms |
+/// | `cable=100`, `frame=9018` | metres to the peer, bytes of the largest frame of the host: the headroom behind `xoff` |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     /// What says the priority of a packet, sent or received.
@@ -76,10 +78,14 @@ pub struct Classes {
     pub xon: Share,
     /// What classes without pauses may hold together while others send them.
     pub lossy: Share,
-    /// For how long a pause is obeyed, in ms; 0: for ever.
+    /// For how long the peer may hold a class, in ms; 0: for ever.
     pub watchdog_ms: u16,
     /// For how long a class asks while nothing of it leaves, in ms; 0: for ever.
     pub storm_ms: u16,
+    /// Metres of cable to the peer: what is on it still comes when a class asks for a pause.
+    pub cable_m: u16,
+    /// Bytes of the largest frame that the host sends, behind which a pause waits. Else that of the exception queue there is.
+    pub host_frame: Option<u16>,
 }
 
 /// Classes that the card does not have.
@@ -113,6 +119,24 @@ pub enum ClassError {
         /// What begins one.
         xoff: Share,
     },
+    /// The receive buffer has no room for what comes behind XOFF: frames would be lost.
+    #[error(
+        "{classes} classes that send pauses take {units} units and {packets} packets of the receive buffer with {cable_m} m of cable \
+         and frames of the host of {frame} bytes, expected at most {BUFFER_UNITS} and {BUFFER_PACKETS}: lower xoff and xon, lossy, \
+         cable= or frame=, or put the priorities of pfc into fewer classes"
+    )]
+    Headroom {
+        /// Classes that send pauses.
+        classes: usize,
+        /// [`Classes::cable_m`].
+        cable_m: u16,
+        /// Bytes of the largest frame of the host.
+        frame: usize,
+        /// What they take, in units of 64 bytes.
+        units: usize,
+        /// In packets.
+        packets: usize,
+    },
     /// A word that says nothing.
     #[error("`{word}` is no setting of traffic classes: expected {expected}")]
     Word {
@@ -124,8 +148,7 @@ pub enum ClassError {
 }
 
 /// What may stand in front of `=`.
-const WORDS: &str =
-    "trust, dscp2prio, prio_tc, turn, pfc, xoff, xon, lossy, watchdog or storm, then = and a value";
+const WORDS: &str = "trust, dscp2prio, prio_tc, turn, pfc, xoff, xon, lossy, watchdog, storm, cable or frame, then = and a value";
 
 impl Default for Classes {
     /// As after reset.
@@ -146,6 +169,8 @@ impl Default for Classes {
             lossy: share(classes::PFC_LOSSY_RESET),
             watchdog_ms: classes::PFC_WATCHDOG_RESET as u16,
             storm_ms: classes::PFC_STORM_RESET as u16,
+            cable_m: 100,
+            host_frame: None,
         }
     }
 }
@@ -165,7 +190,8 @@ fn dscp_prio(i: usize) -> u32 {
 }
 
 impl Classes {
-    fn check(&self) -> Result<(), ClassError> {
+    /// With an exception queue for frames of `frame` bytes.
+    fn check(&self, frame: usize) -> Result<(), ClassError> {
         let at_most = |name: String, value: u16, limit: u16| match value <= limit {
             true => Ok(()),
             false => Err(ClassError::Range { name, value, limit }),
@@ -202,7 +228,7 @@ impl Classes {
         if xon.units > xoff.units || xon.packets > xoff.packets {
             return Err(ClassError::Thresholds { xon, xoff });
         }
-        Ok(())
+        self.check_headroom(self.host_frame.map_or(frame, usize::from))
     }
 
     /// Registers and their values.
@@ -326,10 +352,15 @@ impl FromStr for Classes {
                         _ => &mut classes.storm_ms,
                     } = ms;
                 }
+                "cable" => classes.cable_m = value.parse().map_err(|_| wrong("metres"))?,
+                "frame" => {
+                    let bytes = value.parse().map_err(|_| wrong("bytes of a frame"))?;
+                    classes.host_frame = Some(bytes);
+                }
                 _ => return Err(wrong(WORDS)),
             }
         }
-        classes.check()?;
+        classes.check(0)?;
         Ok(classes)
     }
 }
@@ -339,12 +370,15 @@ impl<B: Backend> Context<B> {
     /// of a queue pair that change their class may pass each other.
     ///
     /// # Errors
-    /// [`ClassError`]: the card has none, or a value is out of range; nothing is changed then.
+    /// [`ClassError`]: the card has none, a value is out of range, or the receive buffer has no room for what comes behind XOFF;
+    /// nothing is changed then.
     pub fn set_classes(&self, classes: &Classes) -> Result<(), ClassError> {
         if !self.card.info.features.contains(Features::CLASSES) {
             return Err(ClassError::Unsupported);
         }
-        classes.check()?;
+        let queue = self.card.host.backend.read32(regs::EXC_CONFIG.into());
+        let queue = exception::Config::parse(&queue.to_le_bytes());
+        classes.check(if queue.on { queue.max_frame() } else { 0 })?;
         // no pause begins by thresholds of which half are new
         self.card.host.write32(regs::PFC_CONFIG.into(), 0);
         for (register, value) in classes.registers() {

@@ -36,6 +36,11 @@ pub enum ExceptionError {
         /// Most.
         limit: u32,
     },
+    /// Pauses are sent with headroom for smaller frames.
+    #[error(
+        "a queue of jumbo frames while the card sends pauses (PFC): make it before set_classes, which sees to the headroom"
+    )]
+    Headroom,
     /// No memory for the rings.
     #[error("no memory for the exception queue")]
     Memory(#[from] BackendError),
@@ -80,7 +85,8 @@ impl<B: Backend> Context<B> {
     /// slot holds a frame of 1984 bytes, or with `jumbo` of 16320. There is one such queue.
     ///
     /// # Errors
-    /// [`ExceptionError`]: the card has none, it is in use, too many slots, no memory.
+    /// [`ExceptionError`]: the card has none, it is in use, too many slots, no memory, or `jumbo` while pauses
+    /// are sent.
     pub fn create_exception_queue(
         &self,
         slots: u32,
@@ -108,6 +114,10 @@ impl<B: Backend> ExceptionQueue<B> {
             large: jumbo,
             on: true,
         };
+        let has_classes = card.info.features.contains(Features::CLASSES);
+        if jumbo && has_classes && card.host.backend.read32(regs::PFC_CONFIG.into()) >> 8 != 0 {
+            return Err(ExceptionError::Headroom);
+        }
         let len = (2 * config.slot_bytes()) << config.log_slots;
         let rings = DmaBuf::new(&card.host, len)?;
         if card.has_exception_queue.swap(true, Ordering::Relaxed) {

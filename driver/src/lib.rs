@@ -82,6 +82,7 @@ mod encode;
 mod event;
 pub mod eventfd;
 mod exception;
+mod headroom;
 mod host;
 #[cfg(feature = "log")]
 pub mod log;

@@ -1,6 +1,6 @@
 //! Traffic classes: text, ranges, registers.
 
-use ferroce_driver::{Backend, ClassError, Classes, Features, Share, Trust, Turn};
+use ferroce_driver::{Backend, ClassError, Classes, ExceptionError, Features, Share, Trust, Turn};
 use ferroce_proto::abi::{classes, regs};
 
 use crate::fake::{ALL, BASIC};
@@ -13,9 +13,9 @@ fn refused(text: &str) -> String {
 #[test]
 fn text_says_what_is_not_as_after_reset() {
     assert_eq!("".parse(), Ok(Classes::default()));
-    let classes: Classes = "trust=pcp:3 dscp2prio=26:3,48:6 prio_tc=0,0,0,1,0,0,2,3 \
+    let classes: Classes = "trust=pcp:3 dscp2prio=26:3,48:6 prio_tc=0,0,0,1,0,0,1,3 \
                             turn=10,strict,20,70 pfc=0,0,0,1,0,0,1,0 xoff=200/90 xon=80/40 \
-                            lossy=100/50 watchdog=0 storm=250"
+                            lossy=100/50 watchdog=0 storm=250 cable=40 frame=9018"
         .parse()
         .unwrap();
     let mut dscp_priority = Classes::default().dscp_priority;
@@ -24,7 +24,7 @@ fn text_says_what_is_not_as_after_reset() {
     let expected = Classes {
         trust: Trust::Pcp { untagged: 3 },
         dscp_priority,
-        class: [0, 0, 0, 1, 0, 0, 2, 3],
+        class: [0, 0, 0, 1, 0, 0, 1, 3],
         turn: [
             Turn::Weight(10),
             Turn::Strict,
@@ -38,6 +38,8 @@ fn text_says_what_is_not_as_after_reset() {
         lossy: share(100, 50),
         watchdog_ms: 0,
         storm_ms: 250,
+        cable_m: 40,
+        host_frame: Some(9018),
     };
     assert_eq!(classes, expected);
 }
@@ -86,6 +88,23 @@ fn what_is_wrong_is_named() {
             "watchdog is 16384, expected at most 16383",
         ),
         ("storm=8192", "storm is 8192, expected at most 8191"),
+        ("cable=x", "expected metres"),
+        (
+            "pfc=1,1,1,0,0,0,0,0",
+            "2 classes that send pauses take 1823 units and 928 packets",
+        ),
+        (
+            "pfc=0,0,0,1,0,0,0,0 xoff=246/104",
+            "1 classes that send pauses take 1025 units and 499 packets of the receive buffer with 100 m of cable",
+        ),
+        (
+            "pfc=0,0,0,1,0,0,0,0 xoff=232/118",
+            "1011 units and 513 packets",
+        ),
+        (
+            "pfc=0,0,0,1,0,0,0,0 frame=9018",
+            "frames of the host of 9018 bytes, expected at most 1024 and 512: lower xoff and xon, lossy,",
+        ),
     ] {
         let found = refused(text);
         assert!(found.contains(expected), "{text}: {found}");
@@ -115,7 +134,7 @@ fn registers_have_them() {
         assert_eq!(read(register), reset, "{register:#x}");
     }
     let mut other: Classes =
-        "trust=pcp:5 dscp2prio=10:7 prio_tc=3,0,0,0,0,0,0,1 turn=1,strict,2,3 xoff=300/107"
+        "trust=pcp:5 dscp2prio=10:7 prio_tc=3,0,0,0,0,0,0,1 turn=1,strict,2,3 xoff=240/107"
             .parse()
             .unwrap();
     (other.pause_obeyed, other.pause_sent) = (0x81, 0x10);
@@ -126,7 +145,7 @@ fn registers_have_them() {
         (regs::PRIO_CLASS, 0x1000_0003),
         (regs::CLASS_WEIGHT, 0x0302_0001),
         (regs::PFC_CONFIG, 0x1081),
-        (regs::PFC_XOFF, 0x006b_012c),
+        (regs::PFC_XOFF, 0x006b_00f0),
     ] {
         assert_eq!(read(register), expected, "{register:#x}");
     }
@@ -141,4 +160,32 @@ fn registers_have_them() {
     let (_, context) = open(BASIC);
     let refused = context.set_classes(&Classes::default());
     assert_eq!(refused, Err(ClassError::Unsupported));
+}
+
+/// The values after reset are those of a class over 100 m, without jumbo frames of the host.
+#[test]
+fn headroom_is_there() {
+    for text in [
+        "pfc=0,0,0,1,0,0,0,0",
+        "pfc=0,0,1,1,0,0,0,0 xoff=245/117",
+        "pfc=0,0,0,1,0,0,0,0 frame=9018 xoff=142/60 xon=10/8",
+    ] {
+        let classes = text.parse::<Classes>();
+        assert!(classes.is_ok(), "{text}: {classes:?}");
+    }
+    let (_, context) = open(ALL | Features::CLASSES);
+    let classes: Classes = "pfc=0,0,0,1,0,0,0,0".parse().unwrap();
+    let jumbo = context.create_exception_queue(4, true).unwrap();
+    let refused = context.set_classes(&classes).unwrap_err().to_string();
+    assert!(
+        refused.contains("frames of the host of 16320 bytes"),
+        "{refused}"
+    );
+    let small: Classes = "pfc=0,0,0,1,0,0,0,0 frame=1518".parse().unwrap();
+    context.set_classes(&small).unwrap();
+    drop(jumbo);
+    context.set_classes(&classes).unwrap();
+    let refused = context.create_exception_queue(4, true);
+    assert!(matches!(refused, Err(ExceptionError::Headroom)));
+    assert!(context.create_exception_queue(4, false).is_ok());
 }

@@ -43,6 +43,11 @@ pub const PFC_WATCHDOG_MASK: u32 = 0x3fff;
 /// PFC_WATCHDOG after reset, ms.
 pub const PFC_WATCHDOG_RESET: u32 = 100;
 
+/// What the receive buffer holds, in units of 64 bytes of payload.
+pub const BUFFER_UNITS: usize = 1024;
+/// In packets.
+pub const BUFFER_PACKETS: usize = 512;
+
 /// Value of PFC_XOFF, PFC_XON and PFC_LOSSY: a share of the receive buffer, in units of 64 bytes of payload and in packets.
 #[must_use]
 pub const fn share(units: u16, packets: u16) -> u32 {
