@@ -4,7 +4,7 @@
 //! asked for, and it sends or has nothing to send. At `limit` the class has **expired**. From then on all time counts as free in
 //! which it is not asked for, and at 0 the class is held again.
 //!
-//! So a class may be held for `limit` at once, and for 127/128 of the time for ever, whichever of its priorities is paused, and
+//! So a class may be held for `limit` at once, and for 128/129 of the time for ever, whichever of its priorities is paused, and
 //! however often the pause ends. The watchdogs of switches look at the queue too: it is stuck when nothing left it for a while.
 //!
 //! The time is counted to the cycle; a millisecond has 0.05 % more. Latency: a cycle.
