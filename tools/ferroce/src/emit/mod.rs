@@ -240,7 +240,7 @@ fn commit() -> String {
 /// Runs the task.
 ///
 /// # Errors
-/// [`Usage`](crate::Usage) for a size that cannot be built or a directory that is not free; else what failed.
+/// [`Usage`] for a size that cannot be built or a directory that is not free; else what failed.
 pub fn run(args: &Args) -> Result<()> {
     let Some(out) = &args.out else {
         let (files, folder) = match args.constraints {
