@@ -244,7 +244,7 @@ pub mod control {
     /// Frames are accepted, doorbells and commands take effect.
     pub const ENABLE: u32 = 1 << 0;
     /// Reset the engine; self-clearing.
-    pub const RESET: u32 = 1 << 1;
+    pub const ENGINE_RESET: u32 = 1 << 1;
 }
 }
 
