@@ -384,7 +384,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 /* Frames are accepted, doorbells and commands take effect. */
 #define FERROCE_CONTROL_ENABLE 0x1u
 /* Reset the engine; self-clearing. */
-#define FERROCE_CONTROL_RESET 0x2u
+#define FERROCE_CONTROL_ENGINE_RESET 0x2u
 
 /* bits of STATUS. */
 /* Link up. */

@@ -1,6 +1,6 @@
 //! Endurance: many queue pairs on a wire that loses, doubles, reorders and spoils frames, random operations of random sizes,
 //! processes that die in the midst of them, and cards that are reset. Each byte that arrives is compared, see
-//! [`Line`](crate::scene::line::Line).
+//! `scene::line::Line`.
 //!
 //! A round is a world of its own, of a seed; so a campaign goes on at any seed.
 

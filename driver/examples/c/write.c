@@ -233,7 +233,7 @@ static void bring_up(const uint8_t mac[6], const uint8_t gid[16])
         fail("this is no Ferroce card");
     if (read32(FERROCE_REG_VERSION) >> 16 != FERROCE_ABI_VERSION >> 16)
         fail("the card has another version of the contract");
-    write32(FERROCE_REG_CONTROL, FERROCE_CONTROL_RESET);
+    write32(FERROCE_REG_CONTROL, FERROCE_CONTROL_ENGINE_RESET);
     while (!(read32(FERROCE_REG_STATUS) & FERROCE_STATUS_READY))
         ;
     commands = take(FERROCE_CMD_BYTES << LOG_COMMANDS);

@@ -248,13 +248,13 @@ fn identify(backend: &impl Backend) -> Result<(), OpenError> {
 
 /// Resets the engine: it loses every address it was given.
 fn reset<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
-    host.write32(regs::CONTROL.into(), control::RESET);
+    host.write32(regs::CONTROL.into(), control::ENGINE_RESET);
     wait_ready(host)
 }
 
 fn wait_ready<B: Backend>(host: &Host<B>) -> Result<(), OpenError> {
     let ready = || {
-        let resetting = host.backend.read32(regs::CONTROL.into()) & control::RESET != 0;
+        let resetting = host.backend.read32(regs::CONTROL.into()) & control::ENGINE_RESET != 0;
         let status = host.backend.read32(regs::STATUS.into());
         (!resetting && status & status::READY != 0).then_some(())
     };

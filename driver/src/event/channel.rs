@@ -73,8 +73,8 @@ pub struct CompChannel<B: Backend = AnyBackend> {
 }
 
 impl<B: Backend> Context<B> {
-    /// A new completion channel. A card has one less than event queues ([`DeviceInfo::max_eq`]), or fewer if the backend
-    /// has fewer interrupt vectors.
+    /// A new completion channel. A card has one less than event queues
+    /// ([`DeviceInfo::max_eq`](crate::DeviceInfo::max_eq)), or fewer if the backend has fewer interrupt vectors.
     ///
     /// # Errors
     /// [`EventError`]: no events or interrupts, none left, an attribute out of range, no memory, or refused.

@@ -1,6 +1,6 @@
 //! RAM of rings: 2^Q rings of 2^E words, one write port, one read port, one clock.
 //!
-//! As [`Ram`](crate::cell::ram::Ram), with the address in two parts, ring and slot.
+//! As [`Ram`], with the address in two parts, ring and slot.
 use crate::cell::ram::Style;
 use crate::prelude::*;
 

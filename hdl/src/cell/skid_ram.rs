@@ -1,4 +1,4 @@
-//! [`Skid`](crate::cell::skid::Skid) for wide items: its two items stand in LUT RAM instead of registers.
+//! [`Skid`] for wide items: its two items stand in LUT RAM instead of registers.
 //!
 //! Full rate, one cycle of latency; `s.ready` and `m.valid` come straight from registers, `m.payload` is read at an
 //! address in a register: one LUT level behind it, and none in front.

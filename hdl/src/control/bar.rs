@@ -67,7 +67,7 @@ pub(super) const STATS: u64 = regs::STATS.len() as u64;
 pub(super) const MAGIC_VALUE: u64 = regs::MAGIC_VALUE as u64;
 pub(super) const VERSION_VALUE: u64 = regs::ABI_VERSION as u64;
 pub(super) const ENABLE: usize = control::ENABLE.ilog2() as usize;
-pub(super) const RESET: usize = control::RESET.ilog2() as usize;
+pub(super) const RESET: usize = control::ENGINE_RESET.ilog2() as usize;
 /// MIN_TIME_BETWEEN_CNPS after reset.
 pub(super) const MIN_TIME: u64 = regs::REGISTERS[MIN_TIME_BETWEEN_CNPS].reset as u64;
 /// Largest log2 of the entries of the command rings.

@@ -13,7 +13,7 @@
 //! loopback. `left` is taken at once; `room` says that some more may come.
 //!
 //! `activity` counts the packets from the assemblers to the loopback, which lets them out in order; those in front, two of each
-//! lane, are overtaken by few ([`AHEAD`]).
+//! lane, are overtaken by few (`AHEAD`).
 //!
 //! Latency from `departed` to `left`: 2 cycles. A departure a cycle.
 //!

@@ -52,7 +52,7 @@ payload! {
         watchdog: Bits<14>,
         /// Priorities of which pauses are sent.
         sends: Bits<8>,
-        /// What of the receive buffer a class holds when it asks for a pause: [15:0] units of 64 bytes, [31:16] packets.
+        /// What of the receive buffer a class holds when it asks for a pause: `[15:0]` units of 64 bytes, `[31:16]` packets.
         xoff: Bits<32>,
         /// Below both of these it asks no more.
         xon: Bits<32>,

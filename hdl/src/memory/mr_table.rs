@@ -1,6 +1,6 @@
 //! Memory region table: the check that guards host memory.
 //!
-//! 2^M entries ([`image::MrCtx`]) and N check ports that never wait: a port has its own copy of the table in block RAM
+//! 2^M entries ([`MrCtx`]) and N check ports that never wait: a port has its own copy of the table in block RAM
 //! and takes a request in every cycle. An access without bytes is allowed. Any other one is allowed when the entry at
 //! key bits 8 and up is valid, has this key bit for bit, the same protection domain and the right asked for. Its bytes
 //! must lie between `base` and `last` without passing the end of the address space. Local reads need no right; a memory

@@ -43,7 +43,11 @@ pub struct Register {
 
 macro_rules! registers {
     ($( $(#[doc = $doc:literal])* $name:ident = $offset:literal, $access:ident, $reset:expr; )*) => {
-        $( $(#[doc = $doc])* pub const $name: u32 = $offset; )*
+        $(
+            $(#[doc = $doc])*
+            #[allow(rustdoc::broken_intra_doc_links)] // `[15:0]` are bits
+            pub const $name: u32 = $offset;
+        )*
         /// All registers, in order of offset.
         pub const REGISTERS: &[Register] = &[
             $( Register { offset: $offset, name: stringify!($name), access: Access::$access, reset: $reset, doc: concat!($($doc),*) } ),*
@@ -240,7 +244,7 @@ pub mod control {
     /// Frames are accepted, doorbells and commands take effect.
     pub const ENABLE: u32 = 1 << 0;
     /// Reset the engine; self-clearing.
-    pub const RESET: u32 = 1 << 1;
+    pub const ENGINE_RESET: u32 = 1 << 1;
 }
 }
 

@@ -75,7 +75,7 @@ impl Model {
         }
         let csr = &mut self.csr;
         match offset as u32 {
-            regs::CONTROL if value & control::RESET != 0 => self.reset_engine(),
+            regs::CONTROL if value & control::ENGINE_RESET != 0 => self.reset_engine(),
             regs::CONTROL => csr.enabled = value & control::ENABLE != 0,
             regs::CMD_BASE_LO => set_low(&mut csr.cmd_base, value),
             regs::CMD_BASE_HI => set_high(&mut csr.cmd_base, value),

@@ -237,7 +237,7 @@ impl Model {
         self.env.dma.failed = true;
     }
 
-    /// CONTROL.reset: everything is as after power-up, time goes on.
+    /// CONTROL.engine_reset: everything is as after power-up, time goes on.
     fn reset_engine(&mut self) {
         let now = self.env.now;
         let is_read_open = self.is_read_open;

@@ -161,7 +161,7 @@ impl Host {
 
     /// Resets the card through register CONTROL.
     pub fn stop(&mut self) {
-        self.write32(regs::CONTROL, regs::control::RESET);
+        self.write32(regs::CONTROL, regs::control::ENGINE_RESET);
         self.wait_ready();
     }
 

@@ -77,7 +77,7 @@ impl Dma {
     /// Maps a range; the file counts if shared memory is used.
     ///
     /// # Errors
-    /// See [`Windows::map`].
+    /// See `Windows::map`.
     pub fn map(&self, map: &DmaMap, file: Option<OwnedFd>) -> Result<(), Errno> {
         let mut state = self.0.borrow_mut();
         let file = file.filter(|_| state.uses_shared);
@@ -87,7 +87,7 @@ impl Dma {
     /// Unmaps what lies in a range; the bytes that were mapped.
     ///
     /// # Errors
-    /// See [`Windows::unmap`].
+    /// See `Windows::unmap`.
     pub fn unmap(&self, address: u64, size: u64) -> Result<u64, Errno> {
         self.0.borrow_mut().windows.unmap(address, size)
     }

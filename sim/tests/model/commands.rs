@@ -43,7 +43,7 @@ fn registers_read_as_declared() {
     assert_eq!(host.read32(regs::MAGIC), regs::MAGIC_VALUE, "read only");
     assert_eq!(host.read32(0xff0), 0, "nothing there");
     assert_eq!(host.stat("commands"), 3, "port, GID and a completion queue");
-    host.write32(regs::CONTROL, regs::control::RESET);
+    host.write32(regs::CONTROL, regs::control::ENGINE_RESET);
     assert_eq!(host.read32(regs::CONTROL), 0);
     assert_eq!(host.stat("commands"), 0);
 }

@@ -3,8 +3,8 @@
 //! A case is named after its rule and says which clause it tests: IB1 is the InfiniBand Architecture Specification,
 //! volume 1, A17 its annex on RoCEv2, RFC the standard of the layer below; "abi" is the host contract of
 //! `ferroce_proto::abi`. It runs on every [`Target`](run::Target), the golden model and the engine, through nothing but
-//! the pins of the card. Most cases stand between two cards of the kind on a wire ([`Conn`](bench::Conn)); where a
-//! healthy peer would not do what the rule is about, the peer is a script ([`Script`](script::Script)).
+//! the pins of the card. Most cases stand between two cards of the kind on a wire (`bench::Conn`); where a
+//! healthy peer would not do what the rule is about, the peer is a script (`script::Script`).
 //!
 //! A case that needs what the card's register FEATURES does not claim is listed as not claimed: it counts neither as
 //! passed nor as failed. Whatever a case is about, the card must not reach for memory outside of what its host mapped

@@ -156,7 +156,7 @@ fn reset_clears_the_registers(bench: &mut Bench) {
     for (register, mask) in HELD.into_iter().chain(of_classes()) {
         host.write32(register, mask);
     }
-    host.write32(regs::CONTROL, control::RESET);
+    host.write32(regs::CONTROL, control::ENGINE_RESET);
     host.wait_ready();
     for register in REGISTERS.iter().filter(|r| r.access == Access::ReadWrite) {
         let value = host.read32(register.offset);

@@ -4,7 +4,7 @@
 //! netlist can reach: all registers and memories begin at 0, and what a cell can put out is joined to what its nets have
 //! until nothing changes. A bit that has got only 0 or only 1 by then cannot change, whatever the tests do: a
 //! field of a shared record that one source drives with constants, the high bits of a port that is wider than the build
-//! needs. What a cell does is taken as known only for the cells of [`super::cells`]; all others put out anything.
+//! needs. What a cell does is taken as known only for the cells of `cells`; all others put out anything.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

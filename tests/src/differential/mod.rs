@@ -1,8 +1,8 @@
 //! Random differential test: the same scenario on two pairs of cards, which must come to the same.
 //!
-//! A seed makes a [`Scenario`](scenario::Scenario): up to eight connections with queues, memory regions and messages of
+//! A seed makes a [`Scenario`]: up to eight connections with queues, memory regions and messages of
 //! every shape, sound and faulty, hostile frames and commands, and a wire; addresses, numbers of objects and fields of headers
-//! that no rule depends on are drawn from it too. [`check`] executes it on two cards of the
+//! that no rule depends on are drawn from it too. [`Setup::check`] executes it on two cards of the
 //! reference and on a pair that holds the card under test at one side or both, and compares what they came to:
 //!
 //! * all registered memory and the bytes around it;

@@ -105,7 +105,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
         regs::TRUST => laid_out(Trust::FIELDS),
         regs::CONTROL => bits(&[
             ("enable", control::ENABLE),
-            ("engine_reset", control::RESET),
+            ("engine_reset", control::ENGINE_RESET),
         ]),
         regs::STATUS => bits(&[
             ("link_up", status::LINK_UP),

@@ -57,7 +57,7 @@ impl Backend for Fake {
             return;
         }
         match offset as u32 {
-            regs::CONTROL if value & control::RESET != 0 => {
+            regs::CONTROL if value & control::ENGINE_RESET != 0 => {
                 state.resets += 1;
                 state.control = 0;
                 state.registers.clear();

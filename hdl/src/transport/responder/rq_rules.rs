@@ -1,12 +1,31 @@
 //! The rules of a receive queue: what a packet meets. No state of its own.
 //!
-//! Sources: docs/architecture.md 3.2; IBA vol. 1, 9.7.4 and 9.7.5 (responder of RC), 9.8.2 (UC), 9.8.3 (UD). A packet is
-//! looked at in this order: state, static checks, PSN, opcode order, lengths, READs and atomics under way (NAK invalid
-//! request), rkey (NAK remote access), receive WQE (RNR NAK).
+//! Of the rows below the first that holds decides ([`RqFate`] has the names in the third column).
 //!
-//! UC and UD answer nothing. A gap, a new message before the end of the last, and everything that RC refuses ends the
-//! message under way: the rest of it is dropped, and its receive WQE is that of the next message. A datagram is the packet with
-//! its GRH and the one with its payload, whatever their PSN.
+//! | packet | if | then | rule |
+//! |---|---|---|---|
+//! | any | the queue pair is not in RTR, RTS, SQD or SQE | dropped, counted | IB1 10.3.1 |
+//! | any | a static check failed (`reason`) | dropped, counted by its reason | IB1 9.6.1 |
+//! | RC | PSN beyond the one expected | `gap`: **NAK** sequence error, once | IB1 9.7.4.1 |
+//! | RC | PSN before it, SEND or WRITE | `duplicate`: acknowledged again, not executed | IB1 9.7.5.1.5 |
+//! | RC | PSN before it, READ | `duplicate`: answered again if all of it was executed and it is valid | IB1 9.7.5.1.5 |
+//! | RC | PSN before it, atomic | `duplicate`: [`reply`](super::reply) has its result, or drops it | IB1 9.7.5.1.5 |
+//! | UC | Middle or Last of another PSN than expected, or of no message | **ends** the message under way | IB1 9.8.2 |
+//! | RC | First or Only in a message, Middle or Last in none | `invalid`: **NAK** invalid request | IB1 9.7.4.1 |
+//! | any | Middle or Last of the other operation than its message | `invalid` | IB1 9.7.4.1 |
+//! | any | opcode, right or length are invalid whatever the state | `invalid` | IB1 9.7.4.1 |
+//! | RC | READ or atomic beyond `max_dest_rd_atomic` | `invalid` | IB1 9.7.4.1 |
+//! | any | WRITE that ends elsewhere than its RETH says, SEND that goes on behind 2^31 bytes | `invalid` | IB1 9.7.4.1 |
+//! | any | its rkey does not give it what it asks for | `denied`: **NAK** remote access error | IB1 9.7.4.1.5 |
+//! | any | it needs a receive WQE and there is none | `rnr`: **RNR NAK**; the PSN expected stays | IB1 9.7.5.2.8 |
+//! | any | else | `accepted`: executed; the PSN behind it and its responses is expected | IB1 9.7.4 |
+//!
+//! **UC and UD** draw no NAK and stay in their state (IB1 9.8.2, 9.8.3): a packet that RC answers with one **ends** the
+//! message under way. The rest of that is dropped, and its receive WQE is that of the next message. A First or Only of UC is
+//! taken whatever its PSN (`skipped` counts that), also in a message, which it ends; the next PSN is expected behind it. A
+//! datagram is the packet with its GRH and the one with its payload, whatever their PSN.
+//!
+//! **RC** that draws `invalid` or `denied` goes to ERR ([`rq_next`](super::rq_next)).
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use super::event::*;
 use crate::prelude::*;

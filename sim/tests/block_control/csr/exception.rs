@@ -97,7 +97,7 @@ fn off_and_reset_clear() {
     assert_eq!(rig.read(regs::EXC_BASE_LO), 0x7000);
     assert_eq!(shown(&mut rig, "on"), 0);
     fill(&mut rig);
-    rig.write(regs::CONTROL, control::RESET);
+    rig.write(regs::CONTROL, control::ENGINE_RESET);
     rig.run(5);
     set(&mut rig.bench, "reset_done", 1);
     rig.run(5);

@@ -151,13 +151,13 @@ fn reset_of_the_engine_clears_all_and_lasts_until_it_is_done() {
         }
     }
     rig.enable();
-    rig.write(regs::CONTROL, control::ENABLE | control::RESET);
+    rig.write(regs::CONTROL, control::ENABLE | control::ENGINE_RESET);
     assert_eq!((rig.get("reset"), rig.get("enable")), (1, 0));
     // an access of the old life fails
     rig.pulse("dma_error");
     for register in REGISTERS {
         let expected = match register.offset {
-            regs::CONTROL => control::RESET,
+            regs::CONTROL => control::ENGINE_RESET,
             offset => after_reset(offset, register.reset),
         };
         assert_eq!(rig.read(register.offset), expected, "{}", register.name);
@@ -169,7 +169,10 @@ fn reset_of_the_engine_clears_all_and_lasts_until_it_is_done() {
     rig.counters.no_answer = true;
     assert_eq!(rig.read(STATS_BASE), 0);
     assert_eq!(rig.read(STATS_BASE + 4), 0);
-    assert_eq!(rig.read(regs::CONTROL), control::RESET | control::ENABLE);
+    assert_eq!(
+        rig.read(regs::CONTROL),
+        control::ENGINE_RESET | control::ENABLE
+    );
     assert_eq!(rig.read(regs::STATUS), 0);
     rig.run(100);
     assert_eq!(rig.get("reset"), 1);
@@ -187,7 +190,7 @@ fn reset_frees_a_read_that_waits_for_a_counter() {
     rig.run(50);
     assert_eq!(rig.get("stat_read"), 1);
     assert!(rig.bus.master.take_read().is_none());
-    rig.bus.master.write(regs::CONTROL, control::RESET);
+    rig.bus.master.write(regs::CONTROL, control::ENGINE_RESET);
     rig.finish();
     assert_eq!(rig.bus.master.take_read(), Some(0));
     assert_eq!(rig.get("stat_read"), 0);
@@ -262,7 +265,7 @@ fn reset_forgets_doorbells_that_were_not_taken() {
     assert_eq!(rig.get("sq_doorbell_valid"), 1);
     set(&mut rig.bench, "sq_doorbell_ready", 0);
     // No sink: an event is withdrawn, which only a consumer in reset may see.
-    rig.bus.master.write(regs::CONTROL, control::RESET);
+    rig.bus.master.write(regs::CONTROL, control::ENGINE_RESET);
     for _ in 0..20 {
         rig.bench.step(&mut [&mut rig.bus]).unwrap();
     }

@@ -91,7 +91,7 @@ fn random_accesses_with_pauses_everywhere() {
         };
         let value = match offset {
             // the reset has its own cases
-            regs::CONTROL => rng.u32(..) & !control::RESET,
+            regs::CONTROL => rng.u32(..) & !control::ENGINE_RESET,
             regs::CMD_LOG_SIZE if rng.bool() => rng.u32(..16),
             _ => rng.u32(..),
         };

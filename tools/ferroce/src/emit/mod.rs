@@ -267,7 +267,7 @@ pub fn write(board: Board, build: &BuildArgs, out: &Path, force: bool) -> Result
 /// Runs the task.
 ///
 /// # Errors
-/// [`Usage`](crate::Usage) for a size that cannot be built or a directory that is not free; else what failed.
+/// [`Usage`] for a size that cannot be built or a directory that is not free; else what failed.
 pub fn run(args: &Args) -> Result<()> {
     let Some(out) = &args.out else {
         let (files, folder) = match args.constraints {

@@ -104,10 +104,13 @@ fn readme(build: &Build, modules: &[Module], engine: &[Module]) -> String {
         A first packet, in simulation: `examples/bench.v`; its head has the commands for Icarus and Verilator.\n\n\
         In Vivado: `read_verilog [glob rtl/*.v]`, then `synth_design -top ferroce -mode out_of_context -part PART`.\n\n";
     text += "## Ports\n\n\
-        One clock, `clk`; timers and figures assume 250 MHz. `rst` is synchronous to it, high for at least 16 cycles.\n\n\
+        Timers and figures assume 250 MHz; `integration.md` has each port in detail.\n\n\
         | ports | what | side |\n|---|---|---|\n\
+        | `clk`, `rst` | one clock; reset, synchronous to it, high for at least 16 cycles | |\n\
         | `s_axis_rx_*` | AXI4-Stream: frames from the MAC, without preamble and FCS; `tuser` with `tlast` = bad frame | MAC |\n\
         | `m_axis_tx_*` | AXI4-Stream: frames to the MAC, without FCS, not padded | MAC |\n\
+        | `pause_req`, `pause_ack` | priorities that the peer pauses; those of which nothing is sent any more. Without PFC: 0, open | MAC |\n\
+        | `pause_send` | priorities that the peer is to pause; open without PFC | MAC |\n\
         | `s_axil_*` | AXI4-Lite, 4 MiB: registers and doorbells (BAR0) | PCIe |\n\
         | `m_axi_*` | AXI4: host memory | PCIe |\n\
         | `irq_*` | valid/ready: MSI-X vector to send | PCIe |\n\n\

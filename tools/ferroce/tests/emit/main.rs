@@ -77,7 +77,56 @@ fn the_files_are_complete_and_the_same_from_run_to_run() {
         assert!(associated.split(':').any(|b| b == bus), "{bus}");
     }
     assert_eq!(top.matches("X_INTERFACE_INFO").count(), 2);
+    let ports = Ports::of(top, &files["README.md"]);
+    assert_eq!(ports.missing(), [""; 0], "the table of ports lacks these");
     lint(&outs[0], &files["README.md"]);
+}
+
+/// Ports of a top, and the names in a README's table of them, where `*` stands for any end.
+struct Ports<'a> {
+    ports: Vec<&'a str>,
+    table: Vec<&'a str>,
+}
+
+impl<'a> Ports<'a> {
+    fn of(top: &'a str, readme: &'a str) -> Self {
+        let list = top.split_once("\nmodule ferroce").unwrap().1;
+        let lines = list.split_once(");\n").unwrap().0.lines().map(str::trim);
+        let lines = lines.filter(|l| l.starts_with("input ") || l.starts_with("output "));
+        let ports = lines.map(|l| l.rsplit(' ').next().unwrap().trim_end_matches(','));
+        let section = readme.split_once("\n## Ports\n").unwrap().1;
+        let section = section.split_once("\n## ").unwrap().0;
+        let rows = section.lines().filter(|l| l.starts_with("| `"));
+        let cells = rows.map(|row| row.split('|').nth(1).unwrap());
+        Self {
+            ports: ports.collect(),
+            table: cells
+                .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+                .collect(),
+        }
+    }
+
+    /// Ports that the table leaves out, and names of it that no port has.
+    fn missing(&self) -> Vec<&'a str> {
+        let named = |port: &str, name: &str| match name.strip_suffix('*') {
+            Some(head) => port.starts_with(head),
+            None => port == name,
+        };
+        let ports = self.ports.iter();
+        let unnamed = ports.filter(|port| !self.table.iter().any(|name| named(port, name)));
+        let table = self.table.iter();
+        let vain = table.filter(|name| !self.ports.iter().any(|port| named(port, name)));
+        unnamed.chain(vain).copied().collect()
+    }
+}
+
+#[test]
+fn a_port_that_the_table_lacks_is_found() {
+    let top = "\nmodule ferroce (\n    input  wire clk,\n    output wire [7:0] a_b,\n    output wire c\n);\n";
+    let readme = "\n## Ports\n\n| ports | what |\n| `clk`, `a_*` | x |\n| `d` | y |\n\n## Next\n";
+    let ports = Ports::of(top, readme);
+    assert_eq!(ports.ports, ["clk", "a_b", "c"]);
+    assert_eq!(ports.missing(), ["c", "d"]);
 }
 
 /// Runs a command that the head of the bench names; what it printed, if the simulator is there.

@@ -13,14 +13,32 @@ use crate::report::Figure;
 /// Bytes of a frame beyond the payload of a packet: Ethernet, IPv4, UDP, BTH, ICRC.
 const HEADERS: usize = eth::LEN + ipv4::LEN + udp::LEN + bth::LEN + icrc::LEN;
 
-/// The port with the deepest queue: its switch, its number, its record.
+/// The port with the deepest queue, by its mean, without one by its peak: its switch, its number, its record.
 pub(super) fn bottleneck(results: &Results) -> Option<(usize, usize, &Trace)> {
     let switches = results.switches.iter().enumerate();
     let ports = switches.flat_map(|(switch, report)| {
         let traces = report.traces.iter().enumerate();
         traces.map(move |(port, trace)| (switch, port, trace))
     });
-    ports.max_by(|a, b| a.2.mean().total_cmp(&b.2.mean()))
+    ports.max_by(|(_, _, a), (_, _, b)| {
+        let means = a.mean().total_cmp(&b.mean());
+        means.then(a.peak().cmp(&b.peak()))
+    })
+}
+
+/// Whether the run reached the time that means of a queue are of.
+fn has_means(plan: &Plan, results: &Results) -> bool {
+    results.now > plan.setup.switch.window.from
+}
+
+/// Why figures are left out, if some are.
+pub(super) fn left_out(plan: &Plan, results: &Results) -> Option<String> {
+    let (from, end) = (plan.setup.switch.window.from / US, results.now / US);
+    (!has_means(plan, results)).then(|| {
+        format!(
+            "queue mean, p99                        - (of the time from {from} us on; the run ended after {end} us)"
+        )
+    })
 }
 
 /// The figures, and what is wrong with the run.
@@ -217,15 +235,14 @@ fn queue(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
         .max();
     figures.push(Figure::new("bottleneck_switch", switch as u64, "number"));
     figures.push(Figure::new("bottleneck_port", port as u64, "number"));
-    figures.push(Figure::new("queue_mean", trace.mean() / 1e3, "kB"));
-    figures.push(Figure::new(
-        "queue_p99",
-        trace.quantile(0.99) as f64 / 1e3,
-        "kB",
-    ));
     figures.push(Figure::new("queue_peak", trace.peak() as f64 / 1e3, "kB"));
-    let above = trace.share_above(kmax.unwrap_or(u64::MAX)) * 100.0;
-    figures.push(Figure::new("queue_above_kmax", above, "percent"));
+    if has_means(plan, results) {
+        let p99 = trace.quantile(0.99) as f64 / 1e3;
+        let above = trace.share_above(kmax.unwrap_or(u64::MAX)) * 100.0;
+        figures.push(Figure::new("queue_mean", trace.mean() / 1e3, "kB"));
+        figures.push(Figure::new("queue_p99", p99, "kB"));
+        figures.push(Figure::new("queue_above_kmax", above, "percent"));
+    }
 }
 
 fn counts(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {

@@ -215,6 +215,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for figure in &figures {
         println!("{figure}");
     }
+    if let Some(line) = figures::left_out(&plan, &results) {
+        println!("{line}");
+    }
     let report = Report::new(wrong.is_empty(), args.seed, figures);
     if let Some(mut html) = html {
         let page = plot::page(&plan, &results, &report)?;
@@ -286,5 +289,31 @@ mod tests {
         assert!(of("queue_peak") > 400.0);
         let page = plot::page(&plan, &results, &Report::new(true, 1, figures)).unwrap();
         assert_eq!(page.matches("<svg").count(), 3);
+    }
+
+    #[test]
+    fn a_run_that_ends_before_the_means_begin_has_a_peak_alone() {
+        let run = |cc: &str| {
+            let text = "incast --hosts 4 --bytes 200000 --topology fat-tree --threads 1";
+            let plan = plan::plan(&parse(&format!("{text} --cc {cc}"))).unwrap();
+            let results = plan.setup.run_paced(&plan.flows, &plan.config);
+            let (figures, wrong) = figures::figures(&plan, &results);
+            assert_eq!(wrong, [""; 0]);
+            let left_out = figures::left_out(&plan, &results);
+            let of = |name: &str| {
+                let found = figures.iter().find(|figure| figure.name == name);
+                found.map(|figure| figure.value.as_f64())
+            };
+            let names = ["bottleneck_switch", "bottleneck_port", "queue_peak"];
+            (names.map(of), ["queue_mean", "queue_p99"].map(of), left_out)
+        };
+        let (place, means, left_out) = run("none");
+        assert!(means[0] > Some(100.0) && means[1] > means[0], "{means:?}");
+        assert_eq!(left_out, None);
+        let (short, means, left_out) = run("dcqcn");
+        assert_eq!(means, [None; 2]);
+        assert!(left_out.unwrap().contains("from 2000 us on"));
+        assert_eq!(short[..2], place[..2], "the port with the queue");
+        assert!(short[2] > Some(100.0), "{short:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: formatting and lints, then all tests of the workspace, several binaries at a time.
+//! `cargo xtask test`: formatting, lints and pages of rustdoc, then all tests of the workspace, several binaries at a time.
 
 mod binaries;
 mod junit;
@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     jobs.push(binaries::examples_in_docs(args));
     if args.filter.is_none() {
         check_lints()?;
+        check_pages()?;
     }
     let ended = run::all(jobs)?;
     if let Some(mut report) = report {
@@ -102,4 +103,16 @@ fn check_lints() -> Result<()> {
         &args,
         "cargo clippy --workspace --all-targets has findings",
     )
+}
+
+/// The pages of rustdoc: no link of them leads nowhere.
+fn check_pages() -> Result<()> {
+    let args = ["doc", "--workspace", "--no-deps", "--quiet"];
+    let mut cargo = tools::cargo();
+    let status = cargo.args(args).env("RUSTDOCFLAGS", "-D warnings").status();
+    ensure!(
+        status.context("cargo cannot be started")?.success(),
+        "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps has findings"
+    );
+    Ok(())
 }
