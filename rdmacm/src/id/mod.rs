@@ -185,6 +185,9 @@ impl CmId {
         unsafe {
             (*self.shown()).verbs = port.context;
             (*self.shown()).port_num = PORT;
+            if (*self.shown()).pd.is_null() {
+                (*self.shown()).pd = port.pd;
+            }
         }
     }
 
