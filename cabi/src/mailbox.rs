@@ -1,12 +1,12 @@
 //! Events on their way to the program, with a descriptor that is readable while there are some.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::ffi::{c_int, c_void};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::fs::{OFlags, fcntl_getfl};
-use rustix::io::{read, write};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{read, retry_on_intr, write};
 
 use crate::errno::Errno;
 use crate::handle::lock;
@@ -39,8 +39,7 @@ impl<T> Mailbox<T> {
     pub fn put(&self, event: T) {
         let mut events = lock(&self.events);
         events.push_back(event);
-        // It fails only if 2^64 events wait.
-        let _ = write(&self.fd, &1u64.to_ne_bytes());
+        count(&self.fd);
     }
 
     /// The oldest event; waits for one unless the program made the descriptor not block.
@@ -58,20 +57,25 @@ impl<T> Mailbox<T> {
     /// As of [`take`](Self::take).
     pub fn take_with<R>(&self, mut then: impl FnMut(T) -> Option<R>) -> Result<R, Errno> {
         loop {
-            let mut events = lock(&self.events);
-            while let Some(event) = events.pop_front() {
-                self.uncount(1);
-                if let Some(made) = then(event) {
-                    return Ok(made);
-                }
+            if let Some(made) = self.try_take_with(&mut then) {
+                return Ok(made);
             }
-            drop(events);
-            if fcntl_getfl(&self.fd)?.contains(OFlags::NONBLOCK) {
-                return Err(Errno::AGAIN);
-            }
-            // Another thread may be faster.
-            poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], None)?;
+            // Another thread may be faster. The kernel goes on after a signal, as its handler says.
+            read(&self.fd, &mut [0; 8])?;
+            count(&self.fd);
         }
+    }
+
+    /// What `then` makes of the oldest event, as above; `None` if there is none.
+    pub fn try_take_with<R>(&self, mut then: impl FnMut(T) -> Option<R>) -> Option<R> {
+        let mut events = lock(&self.events);
+        while let Some(event) = events.pop_front() {
+            self.uncount(1);
+            if let Some(made) = then(event) {
+                return Some(made);
+            }
+        }
+        None
     }
 
     /// Takes out the events that `is_meant` picks.
@@ -89,24 +93,57 @@ impl<T> Mailbox<T> {
         drop(self.take_out(is_meant));
     }
 
-    /// The descriptor counts so many fewer events, which were taken out under the lock: it does not block.
+    /// The descriptor counts so many fewer events, which were taken out under the lock: it does not block for longer than
+    /// a thread that waited has the count.
     fn uncount(&self, events: usize) {
         for _ in 0..events {
-            let _ = read(&self.fd, &mut [0; 8]);
+            let _ = retry_on_intr(|| read(&self.fd, &mut [0; 8]));
         }
     }
 }
 
+/// An event more. It fails only if 2^64 events wait.
+fn count(fd: impl AsFd) {
+    let _ = write(fd, &1u64.to_ne_bytes());
+}
+
+unsafe extern "C-unwind" {
+    /// The C library's: `pthread_cancel` ends a thread that waits in it.
+    #[link_name = "read"]
+    fn read_or_end(fd: c_int, buf: *mut c_void, len: usize) -> isize;
+}
+
+/// Repeats `attempt` until it took an event. It names the descriptor of the mailbox to wait for while there is none; a
+/// thread may be cancelled there, when nothing is left to drop: `attempt` is `Copy`.
+///
+/// # Errors
+/// Of `attempt`; `EAGAIN`, and the system's.
+pub fn until_taken(attempt: impl Fn() -> Result<Option<RawFd>, Errno> + Copy) -> Result<(), Errno> {
+    while let Some(fd) = attempt()? {
+        let mut value = 0u64;
+        // SAFETY: a place for 8 bytes. A program that closes the descriptor meanwhile gets an error.
+        let read = unsafe { read_or_end(fd, (&raw mut value).cast(), size_of::<u64>()) };
+        if read < 0 {
+            // SAFETY: the place of this thread's own `errno`.
+            return Err(Errno::from_raw_os_error(unsafe {
+                *libc::__errno_location()
+            }));
+        }
+        // SAFETY: as above.
+        count(unsafe { BorrowedFd::borrow_raw(fd) });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::os::fd::BorrowedFd;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, mpsc};
     use std::thread;
     use std::time::Duration;
 
-    use rustix::event::Timespec;
-    use rustix::fs::fcntl_setfl;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::fs::{OFlags, fcntl_setfl};
 
     use super::*;
     use crate::handle::Acks;

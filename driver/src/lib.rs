@@ -22,7 +22,7 @@
 //! | a raw packet socket | [`Context::create_exception_queue`] |
 //!
 //! Objects hold what they need, so any order of drops is right; a drop returns when the card is done
-//! with the object. Posting and polling take no lock, make no system call and do not allocate.
+//! with the object. Posting and polling make no system call and do not allocate; posting takes no lock.
 //! Queue pairs and completion queues are used from different threads at the same time if the backend
 //! is `Sync`; one of them is used by one thread at a time, as `&mut` says, or by one for each side ([`Qp::split`]).
 //!

@@ -4,7 +4,7 @@
 //! that an entry is done, the poller reads it and then publishes the consumer index. Both indices run free.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ferroce_proto::abi::cq::Cqe;
 
@@ -284,13 +284,11 @@ pub(crate) struct Queues {
     pub(crate) rq: WorkQueue,
     /// Receives from this one in place of `rq`.
     pub(crate) srq: Option<Arc<SharedQueue>>,
-    over: AtomicBool,
 }
 
 impl Queues {
     pub(crate) fn new(sq: WorkQueue, rq: WorkQueue, srq: Option<Arc<SharedQueue>>) -> Self {
-        let over = AtomicBool::new(false);
-        Self { sq, rq, srq, over }
+        Self { sq, rq, srq }
     }
 
     /// Queues like them with nothing posted but what is shared.
@@ -298,23 +296,20 @@ impl Queues {
         Self::new(self.sq.afresh(), self.rq.afresh(), self.srq.clone())
     }
 
-    /// The life has ended: of its CQEs that were not polled only requests of a shared receive queue come back.
-    pub(crate) fn end(&self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
     /// Retires what a CQE reports, or `None` if it names nothing that is posted.
     #[inline]
     pub(crate) fn retire(&self, cqe: &Cqe) -> Option<Retired> {
-        if let (true, Some(shared)) = (cqe.recv, &self.srq) {
-            return shared.retire(cqe.wqe_index);
+        if cqe.recv && self.srq.is_some() {
+            return self.retire_shared(cqe);
         }
         let queue = if cqe.recv { &self.rq } else { &self.sq };
         queue.retire(cqe.wqe_index)
+    }
+
+    /// Retires what a CQE reports of a shared receive queue.
+    #[inline]
+    pub(crate) fn retire_shared(&self, cqe: &Cqe) -> Option<Retired> {
+        let shared = self.srq.as_ref().filter(|_| cqe.recv)?;
+        shared.retire(cqe.wqe_index)
     }
 }

@@ -60,12 +60,38 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
     /// Copies the entries of `from` between two positions, not more than the ring has. The card writes none of both.
     pub(crate) fn adopt(&self, from: &Self, positions: Range<u64>) {
         for position in positions {
-            if let Some(mut entry) = from.read(position) {
-                let owner = u8::from(phase(position, self.log_size())) << 7;
-                entry[BYTES - 1] = entry[BYTES - 1] & 0x7f | owner;
-                self.buf.write(self.at(position), &entry);
+            if let Some(entry) = from.read(position) {
+                self.put(position, entry);
             }
         }
+    }
+
+    /// Writes an entry where the card writes none.
+    fn put(&self, position: u64, mut entry: [u8; BYTES]) {
+        let owner = u8::from(phase(position, self.log_size())) << 7;
+        entry[BYTES - 1] = entry[BYTES - 1] & 0x7f | owner;
+        self.buf.write(self.at(position), &entry);
+    }
+
+    /// Consumer: takes out the entries that `stays` refuses, oldest first. The others close up towards the newest, so that the
+    /// card may use the room.
+    pub(crate) fn retain(&self, mut stays: impl FnMut(&[u8; BYTES]) -> bool) {
+        let (first, end) = (self.consumed(), self.end());
+        let entries = (first..end).filter_map(|position| self.read(position));
+        let kept: Vec<_> = entries.filter(|entry| stays(entry)).collect();
+        let start = end - kept.len() as u64;
+        if start != first {
+            (start..end)
+                .zip(kept)
+                .for_each(|(position, entry)| self.put(position, entry));
+            self.consume(start);
+        }
+    }
+
+    /// Consumer: whether `is_meant` picks an entry that is not taken.
+    pub(crate) fn any(&self, is_meant: impl Fn(&[u8; BYTES]) -> bool) -> bool {
+        let mut entries = (self.consumed()..).map_while(|position| self.read(position));
+        entries.any(|entry| is_meant(&entry))
     }
 
     #[inline]
@@ -112,6 +138,12 @@ impl<B: Backend, const BYTES: usize> EntryRing<B, BYTES> {
     pub(crate) fn read(&self, position: u64) -> Option<[u8; BYTES]> {
         let at = self.at(position);
         self.buf.read_entry(at, |last| self.is_new(position, last))
+    }
+
+    /// Entries taken.
+    #[inline]
+    pub(crate) fn consumed(&self) -> u64 {
+        self.consumed.load(Ordering::Acquire)
     }
 
     /// Consumer: everything before `position` is taken, and the card may write there again.

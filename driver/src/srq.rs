@@ -101,10 +101,10 @@ impl<B: Backend> Drop for SrqCore<B> {
 /// last of them is dropped.
 ///
 /// An entry of the ring is used again when its request and all before it completed and were polled. The ring has 16
-/// times what may be posted: a queue pair that waits in the middle of a message, for a packet to be sent again, does
-/// not hold up the others. One that waits for ever does in the end: its peer is gone. A queue pair that is reset or
-/// dropped in the middle of a message takes the request of that with it for good; bring it to ERR first, and poll its
-/// completions.
+/// times what may be posted, or as much of that as the card takes: a queue pair that waits in the middle of a message, for
+/// a packet to be sent again, does not hold up the others. One that waits for ever, as its peer is gone, does in the end.
+/// A queue pair that is reset or dropped gives back what it took: its responder is brought to ERR before, and its
+/// completions that were not polled are taken out.
 pub struct Srq<B: Backend = AnyBackend> {
     core: Arc<SrqCore<B>>,
     max_sge: usize,

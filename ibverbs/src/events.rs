@@ -13,6 +13,7 @@ use crate::context::{ContextHandle, PORT};
 use crate::cq::{Channel, CqHandle};
 use crate::errno::or_minus_one;
 use crate::handle::{Acks, Object, get};
+use crate::mailbox::until_taken;
 use crate::qp::QpHandle;
 use crate::srq::SrqHandle;
 
@@ -98,18 +99,20 @@ fn with_acks(kind: c_int, element: Opaque, then: impl FnOnce(&Acks)) -> bool {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_get_async_event(
+unsafe extern "C-unwind" fn ibv_get_async_event(
     context: *mut ibv_context,
     event: *mut ibv_async_event,
 ) -> c_int {
     let next = || {
         let context = get::<ContextHandle>(context)?;
-        context.events.0.take_with(|ShownEvent { kind, element }| {
+        let events = &context.events.0;
+        let found = events.try_take_with(|ShownEvent { kind, element }| {
             let element = std::ptr::without_provenance_mut(element);
             with_acks(kind, element, Acks::taken).then_some((kind, element))
-        })
-    };
-    or_minus_one(next().map(|(event_type, element)| {
+        });
+        let Some((event_type, element)) = found else {
+            return Ok(Some(events.fd()));
+        };
         // SAFETY: the caller gives a place for the event.
         unsafe {
             *event = ibv_async_event {
@@ -117,8 +120,9 @@ unsafe extern "C" fn ibv_get_async_event(
                 event_type,
             };
         }
-        0
-    }))
+        Ok(None)
+    };
+    or_minus_one(until_taken(next).map(|()| 0))
 }
 
 #[unsafe(no_mangle)]

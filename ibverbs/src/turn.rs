@@ -1,4 +1,4 @@
-//! A part of an object that a thread has for the length of several calls.
+//! A part of an object that is taken for the length of several calls.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
@@ -7,11 +7,12 @@ use crate::errno::Errno;
 use crate::handle::lock;
 
 struct State<T> {
+    /// The thread that started the turn. Any thread may go on with it and end it.
     owner: Option<ThreadId>,
     value: T,
 }
 
-/// A value for one thread at a time, from [`start`](Self::start) to [`end`](Self::end).
+/// A value for one at a time, from [`start`](Self::start) to [`end`](Self::end).
 pub(crate) struct Turn<T> {
     state: Mutex<State<T>>,
     free: Condvar,
@@ -38,23 +39,19 @@ impl<T> Turn<T> {
         state.owner.replace(own).is_none()
     }
 
-    /// Calls `then` with the value; `EINVAL` if it is not the turn of this thread.
+    /// Calls `then` with the value; `EINVAL` if no turn was started.
     pub(crate) fn with<R>(&self, then: impl FnOnce(&mut T) -> R) -> Result<R, Errno> {
         let mut state = lock(&self.state);
         match state.owner {
-            Some(owner) if owner == thread::current().id() => Ok(then(&mut state.value)),
-            _ => Err(Errno::INVAL),
+            Some(_) => Ok(then(&mut state.value)),
+            None => Err(Errno::INVAL),
         }
     }
 
-    /// Ends the turn of this thread, if it has one.
+    /// Ends the turn, if one was started.
     pub(crate) fn end(&self) {
-        let mut state = lock(&self.state);
-        if state.owner == Some(thread::current().id()) {
-            state.owner = None;
-            drop(state);
-            self.free.notify_one();
-        }
+        lock(&self.state).owner = None;
+        self.free.notify_one();
     }
 }
 
@@ -63,6 +60,20 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    #[test]
+    fn another_thread_goes_on_and_ends() {
+        let turn = Turn::new(0);
+        assert!(turn.start());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert_eq!(turn.with(|value| *value = 7), Ok(()));
+                turn.end();
+            });
+        });
+        assert!(turn.start(), "the turn is free");
+        assert_eq!(turn.with(|value| *value), Ok(7));
+    }
 
     #[test]
     fn one_thread_at_a_time() {

@@ -1,11 +1,10 @@
 //! What the poller of a completion queue shares with the queue pairs that complete on it.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use ferroce_proto::abi::cmd::opcode;
-use ferroce_proto::abi::cq::{CqCtx, Cqe};
+use ferroce_proto::abi::cq::{CqCtx, Cqe, status};
 
 use super::CqError;
 use crate::Backend;
@@ -30,37 +29,24 @@ pub(super) struct Life {
     pub(super) completes: Completes,
 }
 
-/// Queue pairs that came and went, until the poller is there.
-#[derive(Default)]
-pub(super) struct Changes {
-    /// By the position from which on CQEs of a number are of this life, and that number; `None`: of no life.
-    pub(super) incarnations: BTreeMap<(u64, u32), Option<Life>>,
-    /// Length of the poller's table, and a longer one if it needs that: the poller does not allocate.
-    pub(super) table_len: usize,
-    pub(super) table: Vec<Option<Life>>,
-}
-
-impl Changes {
-    /// Position of the first one; `u64::MAX` if there is none.
-    pub(super) fn next(&self) -> u64 {
-        let first = self.incarnations.first_key_value();
-        first.map_or(u64::MAX, |((from, _), _)| *from)
-    }
-}
-
 /// Ring of CQEs.
 pub(super) type Ring<B> = EntryRing<B, { Cqe::BYTES }>;
+
+/// What has not been polled, and whose it is.
+pub(super) struct Pending<B: Backend> {
+    /// The ring that the card writes, which the poller has too.
+    pub(super) ring: Arc<Ring<B>>,
+    /// Lives of queue pairs by number.
+    pub(super) lives: Vec<Option<Life>>,
+}
 
 /// The part of a completion queue that its queue pairs keep alive.
 pub(crate) struct CqCore<B: Backend> {
     pub(crate) card: Arc<Card<B>>,
     pub(crate) number: u32,
-    /// The ring that the card writes, which the poller has too.
-    pub(super) ring: Mutex<Arc<Ring<B>>>,
     pub(super) channel: Option<Arc<Channel<B>>>,
-    pub(super) changes: Mutex<Changes>,
-    /// Position from which on the poller has to look at `changes`.
-    pub(super) next_change: AtomicU64,
+    /// Held by a poll that finds something, and where a queue pair comes or goes.
+    pub(super) pending: Mutex<Pending<B>>,
     pub(super) unknown: AtomicU64,
 }
 
@@ -107,37 +93,47 @@ impl<B: Backend> CqCore<B> {
         Ok(Self {
             card: card.clone(),
             number,
-            ring: Mutex::new(Arc::new(ring)),
             channel,
-            changes: Mutex::default(),
-            next_change: AtomicU64::new(u64::MAX),
+            pending: Mutex::new(Pending {
+                ring: Arc::new(ring),
+                lives: Vec::new(),
+            }),
             unknown: AtomicU64::new(0),
         })
     }
 
-    /// Starts a life of queue pair `qpn`: before its first CQE, after the last CQE of those before.
+    /// Starts a life of queue pair `qpn`. Nothing of those before is left.
     pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>, completes: Completes) {
-        let mut changes = lock(&self.changes);
-        if changes.table_len <= qpn as usize {
-            changes.table_len = (qpn as usize + 1).next_power_of_two();
-            changes.table = Vec::with_capacity(changes.table_len);
+        let lives = &mut lock(&self.pending).lives;
+        let qpn = qpn as usize;
+        if lives.len() <= qpn {
+            lives.resize_with((qpn + 1).next_power_of_two(), || None);
         }
-        drop(changes);
         let queues = queues.clone();
-        self.change(qpn, Some(Life { queues, completes }));
+        lives[qpn] = Some(Life { queues, completes });
     }
 
-    /// Queue pair `qpn` is gone: no CQE of it comes any more.
+    /// The life of queue pair `qpn` is over, and no CQE of it comes any more. Those that are there are taken out, and give
+    /// back what they report of a shared receive queue.
     pub(crate) fn detach(&self, qpn: u32) {
-        self.change(qpn, None);
+        let pending = &mut *lock(&self.pending);
+        let life = pending.lives.get_mut(qpn as usize).and_then(Option::take);
+        pending.ring.retain(|bytes| {
+            let cqe = Cqe::parse(bytes);
+            let stays = cqe.qpn != qpn;
+            if let (false, Some(life)) = (stays, &life) {
+                life.queues.retire_shared(&cqe);
+            }
+            stays
+        });
     }
 
-    /// CQEs of queue pair `qpn` that were not written yet are of `life`.
-    fn change(&self, qpn: u32, life: Option<Life>) {
-        let from = lock(&self.ring).end();
-        let mut changes = lock(&self.changes);
-        changes.incarnations.insert((from, qpn), life);
-        self.next_change.store(changes.next(), Ordering::Release);
+    /// A CQE of queue pair `qpn` with an error flush of a receive request is there.
+    pub(crate) fn has_flushed(&self, qpn: u32) -> bool {
+        lock(&self.pending).ring.any(|bytes| {
+            let cqe = Cqe::parse(bytes);
+            cqe.qpn == qpn && cqe.recv && cqe.status == status::WR_FLUSH_ERR
+        })
     }
 }
 

@@ -20,7 +20,7 @@ use crate::queue::Queues;
 use crate::{AnyBackend, Backend, Context, Wc, WcOpcode, WcStatus};
 
 pub(crate) use self::core::{Completes, CqCore};
-use self::core::{Life, Ring};
+use self::core::{Life, Pending, Ring};
 pub use error::CqError;
 
 /// Polls of an empty queue from one look for the card to the next.
@@ -42,10 +42,6 @@ pub enum Notify {
 pub struct Cq<B: Backend = AnyBackend> {
     core: Arc<CqCore<B>>,
     ring: Arc<Ring<B>>,
-    /// CQEs consumed.
-    position: u64,
-    /// Lives of queue pairs by number, as of this position.
-    table: Vec<Option<Life>>,
     /// Polls since the card was looked for that found nothing.
     empty_polls: u32,
 }
@@ -83,12 +79,10 @@ impl<B: Backend> Cq<B> {
             return Err(CqError::OtherContext);
         }
         let core = Arc::new(CqCore::new(card, entries, channel)?);
-        let ring = lock(&core.ring).clone();
+        let ring = lock(&core.pending).ring.clone();
         Ok(Self {
             core,
             ring,
-            position: 0,
-            table: Vec::new(),
             empty_polls: 0,
         })
     }
@@ -100,8 +94,7 @@ impl<B: Backend> Cq<B> {
     /// As if so many CQEs had come and been polled: for tests.
     #[doc(hidden)]
     pub fn skip(&mut self, cqes: u64) {
-        self.position += cqes;
-        self.ring.consume(self.position);
+        self.ring.consume(self.ring.consumed() + cqes);
     }
 
     /// Number of the queue.
@@ -125,12 +118,12 @@ impl<B: Backend> Cq<B> {
 
     /// Takes up to `wcs.len()` completions, oldest first, to the start of `wcs`; returns how many.
     ///
-    /// No system call and no allocation; no lock unless a queue pair on this queue came or went. Now and then a poll that
-    /// finds nothing looks for the card: if that is gone, what is posted completes with [`WcStatus::FatalErr`], but for
+    /// No system call and no allocation. A poll that finds something has a lock for which only queue pairs of this queue
+    /// that come or go compete. Now and then a poll that finds nothing looks for the card: if that is gone, what is posted completes with [`WcStatus::FatalErr`], but for
     /// what is posted to shared receive queues.
     #[inline]
     pub fn poll(&mut self, wcs: &mut [Wc]) -> usize {
-        if self.ring.is_written(self.position) {
+        if self.ring.is_written(self.ring.consumed()) {
             return self.poll_ring(wcs);
         }
         self.empty_polls += 1;
@@ -141,23 +134,21 @@ impl<B: Backend> Cq<B> {
     }
 
     fn poll_ring(&mut self, wcs: &mut [Wc]) -> usize {
-        let start = self.position;
-        let mut taken = 0;
+        let Pending { ring, lives } = &*lock(&self.core.pending);
+        let start = ring.consumed();
+        let (mut position, mut taken) = (start, 0);
         while taken < wcs.len() {
-            let Some(bytes) = self.ring.read(self.position) else {
+            let Some(bytes) = ring.read(position) else {
                 break;
             };
-            let cqe = Cqe::parse(&bytes);
-            // Whatever came before the CQE, as its queue pair, is seen by now.
-            self.follow_changes();
-            if let Some(wc) = self.complete(&cqe) {
+            if let Some(wc) = self.complete(&Cqe::parse(&bytes), lives) {
                 wcs[taken] = wc;
                 taken += 1;
             }
-            self.position += 1;
+            position += 1;
         }
-        if self.position != start {
-            self.ring.consume(self.position);
+        if position != start {
+            ring.consume(position);
         }
         taken
     }
@@ -169,10 +160,10 @@ impl<B: Backend> Cq<B> {
         if !self.core.card.host.look() {
             return 0;
         }
-        self.follow_changes();
+        let pending = lock(&self.core.pending);
         let mut places = wcs.iter_mut();
-        let incarnations = (0..).zip(&self.table);
-        for (qp_num, life) in incarnations.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
+        let lives = (0..).zip(&pending.lives);
+        for (qp_num, life) in lives.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
             let Queues { sq, rq, .. } = &*life.queues;
             for (is_ours, queue, opcode) in [
                 (life.completes.sends, sq, WcOpcode::Send),
@@ -233,20 +224,16 @@ impl<B: Backend> Cq<B> {
         };
         // The consumer record is written before.
         barrier::before_register();
-        let value = order | self.position as u32 & doorbell::ARM_INDEX;
+        let value = order | self.ring.consumed() as u32 & doorbell::ARM_INDEX;
         host.write32(doorbell::cq(core.number), value);
         Ok(())
     }
 
-    /// The completion that a CQE at the current position stands for; `None` for one of a life that is over.
+    /// The completion that a CQE stands for.
     #[inline]
-    fn complete(&mut self, cqe: &Cqe) -> Option<Wc> {
-        let life = self.table.get(cqe.qpn as usize)?.as_ref()?;
-        let retired = life.queues.retire(cqe);
-        if life.queues.is_over() {
-            return None;
-        }
-        let Some(retired) = retired else {
+    fn complete(&self, cqe: &Cqe, lives: &[Option<Life>]) -> Option<Wc> {
+        let life = lives.get(cqe.qpn as usize)?.as_ref()?;
+        let Some(retired) = life.queues.retire(cqe) else {
             self.core.unknown.fetch_add(1, Ordering::Relaxed);
             return None;
         };
@@ -254,33 +241,5 @@ impl<B: Backend> Cq<B> {
             lock(&self.core.card.windows).note_invalidated(cqe.imm);
         }
         Some(Wc::new(cqe, retired))
-    }
-
-    /// Brings the table to this position.
-    #[inline]
-    fn follow_changes(&mut self) {
-        if self.core.next_change.load(Ordering::Acquire) <= self.position {
-            self.take_changes();
-        }
-    }
-
-    #[cold]
-    fn take_changes(&mut self) {
-        let mut changes = lock(&self.core.changes);
-        if changes.table.capacity() > self.table.len() {
-            let mut table = std::mem::take(&mut changes.table);
-            table.append(&mut self.table);
-            table.resize_with(changes.table_len, || None);
-            self.table = table;
-        }
-        while changes.next() <= self.position
-            && let Some(((_, qpn), life)) = changes.incarnations.pop_first()
-        {
-            if let Some(place) = self.table.get_mut(qpn as usize) {
-                *place = life;
-            }
-        }
-        let next = changes.next();
-        self.core.next_change.store(next, Ordering::Relaxed);
     }
 }

@@ -36,18 +36,22 @@ impl<B: Backend> Cq<B> {
         if self.sends_open() > size {
             // What is on its way may not fit: it shows, or stays away, within this time.
             let host = self.core.card.host.clone();
-            let (ring, position) = (&self.ring, self.position);
-            let is_more = || ring.end() - position > size.into();
+            let ring = &self.ring;
+            let is_more = || {
+                let taken = ring.consumed();
+                ring.end() - taken > size.into()
+            };
             host.wait(RESIZE_WAIT_NS, || is_more().then_some(()));
         }
         let card = &self.core.card;
-        let ring = Ring::from_position(&card.host, log_size, self.position)?;
-        // `attach` waits meanwhile: it takes its positions in one ring
-        let mut current = lock(&self.core.ring);
+        // queue pairs do not come or go meanwhile
+        let mut pending = lock(&self.core.pending);
+        let position = pending.ring.consumed();
+        let ring = Ring::from_position(&card.host, log_size, position)?;
         let (number, channel) = (self.core.number, self.core.channel.as_ref());
         let mut command =
             Command::new(opcode::RESIZE_CQ, number).with(image(&ring, channel).emit());
-        command.head.cq_taken = self.position as u32 & INDEX;
+        command.head.cq_taken = position as u32 & INDEX;
         let switched = card.execute("resize CQ", &command).map_err(|e| match e {
             CommandError::Refused {
                 status: status::BAD_STATE,
@@ -56,24 +60,20 @@ impl<B: Backend> Cq<B> {
             other => other.into(),
         })?;
         // What the card wrote before is in memory, and goes to places that it does not write before they are polled.
-        let ahead = (switched as u32).wrapping_sub(self.position as u32) & INDEX;
-        let end = self.position + u64::from(ahead);
-        ring.adopt(&self.ring, self.position..end);
-        self.ring = Arc::new(ring);
-        *current = self.ring.clone();
+        let ahead = (switched as u32).wrapping_sub(position as u32) & INDEX;
+        let end = position + u64::from(ahead);
+        ring.adopt(&pending.ring, position..end);
+        pending.ring = Arc::new(ring);
+        self.ring = pending.ring.clone();
         Ok(())
     }
 
     /// Slots of send queues that complete here and were not retired.
     fn sends_open(&self) -> u32 {
-        let changes = lock(&self.core.changes);
-        let known = self
-            .table
-            .iter()
-            .chain(changes.incarnations.values())
-            .flatten();
+        let pending = lock(&self.core.pending);
+        let known = pending.lives.iter().flatten();
         known
-            .filter(|life| life.completes.sends && !life.queues.is_over())
+            .filter(|life| life.completes.sends)
             .map(|life| life.queues.sq.size() - life.queues.sq.free())
             .sum()
     }

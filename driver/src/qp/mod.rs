@@ -38,6 +38,10 @@ use crate::{AnyBackend, Backend, Features, Pd};
 /// Q_Key of queue pairs of management (IB1 10.2.5).
 pub const GSI_QKEY: u32 = 0x8001_0000;
 
+/// Wait in ns of the card for the flush of a queue pair with a shared receive queue: the card does not tell that there is
+/// nothing to flush.
+const FLUSH_WAIT_NS: u64 = 20_000;
+
 /// A ring of 2^`log` entries of the outstanding pool.
 struct Outstanding {
     base: u32,
@@ -230,6 +234,9 @@ impl<B: Backend> Qp<B> {
 
     /// Brings the card's side to RESET, with empty queues.
     fn reset(&self) -> Result<(), CommandError> {
+        if self.srq.is_some() && !matches!(self.state, QpState::Reset | QpState::Init) {
+            self.flush_shared();
+        }
         let mut command = Command::new(opcode::MODIFY_QP, self.number);
         command.head.qp_sq_state = true;
         command.head.sq_reset = true;
@@ -241,6 +248,26 @@ impl<B: Backend> Qp<B> {
         self.ring(doorbell::sq(self.number), 0);
         self.ring(doorbell::rq(self.number), 0);
         Ok(())
+    }
+
+    /// What the responder has of a shared receive queue, that of a message under way, completes before RESET forgets it.
+    fn flush_shared(&self) {
+        let mut command = Command::new(opcode::MODIFY_QP, self.number);
+        command.head.qp_rq_state = true;
+        command.head.rq_state = QpState::Err.code();
+        let card = &self.pd.card;
+        if card.execute("flush QP", &command).is_ok() {
+            let flushed = || self.recv_cq.has_flushed(self.number).then_some(());
+            card.host.wait(FLUSH_WAIT_NS, flushed);
+        }
+    }
+
+    /// Its life is over: the completion queues forget it.
+    fn detach(&self) {
+        self.send_cq.detach(self.number);
+        if !Arc::ptr_eq(&self.send_cq, &self.recv_cq) {
+            self.recv_cq.detach(self.number);
+        }
     }
 }
 
@@ -257,10 +284,7 @@ impl<B: Backend> Drop for Qp<B> {
             QpState::Reset => Ok(()),
             _ => self.reset(),
         };
-        self.queues.end();
-        for cq in [&self.send_cq, &self.recv_cq] {
-            cq.detach(self.number);
-        }
+        self.detach();
         match reset {
             Ok(()) => {
                 lock(card.qp_numbers(self.number == GSI_QPN)).put(self.number);

@@ -46,7 +46,7 @@ impl<B: Backend> Qp<B> {
             QpAttr::Reset => {
                 self.reset()?;
                 self.sq_image = SqCtx::default();
-                self.queues.end();
+                self.detach();
                 self.queues = Arc::new(self.queues.afresh());
                 self.attach();
             }

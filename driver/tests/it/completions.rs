@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use ferroce_driver::{CqError, RecvWr, SendOp, SendWr, Wc, WcFlags, WcOpcode, WcStatus};
+use ferroce_driver::{Cq, CqError, Qp, RecvWr, SendOp, SendWr, Wc, WcFlags, WcOpcode, WcStatus};
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::cq::{self, Cqe, status};
 
 use crate::fake::{ALL, Answer, BASIC};
-use crate::setup::{Connected, open};
+use crate::setup::{Connected, open, peer};
 
 #[test]
 fn a_completion_says_everything() {
@@ -130,6 +130,41 @@ fn completions_of_nothing_posted_are_counted_and_dropped() {
     assert!(fake.complete_send(qp.qpn(), 0, 0));
     assert_eq!(cq.poll(&mut wcs), 0);
     assert_eq!(cq.unknown_cqes(), 4);
+}
+
+/// What queue pairs that are gone left in a queue takes no room of it, and the others keep their order.
+#[test]
+fn completions_of_queue_pairs_that_are_gone_take_no_room() {
+    let (fake, context) = open(ALL);
+    let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let connected = |cq: &Cq<_>| {
+        let mut qp = Qp::builder(&pd).cq(cq).build().unwrap();
+        qp.connect(&peer()).unwrap();
+        qp
+    };
+    let mut stays = connected(&cq);
+    let send = |qp: &mut Qp<_>, wr_id| {
+        qp.post_send(&[SendWr::new(SendOp::Send, &[]).signaled().wr_id(wr_id)])
+            .unwrap();
+    };
+    let mut wcs = [Wc::default(); 8];
+    let mut index = 0;
+    for round in 0..20 {
+        send(&mut stays, round);
+        assert!(fake.complete_send(stays.qpn(), index, 0));
+        for _ in 0..3 {
+            let mut goes = connected(&cq);
+            for place in 0..4 {
+                send(&mut goes, 99);
+                assert!(fake.complete_send(goes.qpn(), place, 0), "there is room");
+            }
+        }
+        send(&mut stays, round + 100);
+        assert!(fake.complete_send(stays.qpn(), index + 1, 0));
+        index += 2;
+        assert_eq!((cq.poll(&mut wcs), cq.unknown_cqes()), (2, 0));
+        assert_eq!([wcs[0].wr_id, wcs[1].wr_id], [round, round + 100]);
+    }
 }
 
 /// A count of CQEs in 32 bits is the same again after 2^32, and of two of them either may be the later one.

@@ -154,6 +154,47 @@ fn requests_of_queue_pairs_that_ended_come_back() {
     }
 }
 
+/// Whether a queue pair is dropped or reset, and whatever becomes of its completion queue.
+#[test]
+fn what_a_queue_pair_took_and_nobody_polled_comes_back() {
+    let (fake, context) = open(ALL);
+    let pd = context.alloc_pd();
+    let mut srq = pd.create_srq(2, 1).unwrap();
+    for ordinal in 0..200 {
+        assert_eq!(srq.free(), 2, "before request {ordinal}");
+        srq.post_recv(&[RecvWr::new(0, &list(64))]).unwrap();
+        let cq = context.create_cq(4).unwrap();
+        let mut qp = Qp::builder(&pd).cq(&cq).srq(&srq).build().unwrap();
+        qp.connect(&peer()).unwrap();
+        assert!(fake.complete_recv(qp.qpn(), ordinal, status::SUCCESS));
+        if ordinal % 2 == 0 {
+            qp.modify(&QpAttr::Reset).unwrap();
+        }
+    }
+}
+
+/// RESET would forget the request of a message under way: the responder flushes it before.
+#[test]
+fn a_queue_pair_with_a_shared_queue_is_flushed_before_it_is_reset() {
+    let (fake, context) = open(ALL);
+    let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut srq = pd.create_srq(2, 1).unwrap();
+    for ordinal in 0..200 {
+        let mut qp = Qp::builder(&pd).cq(&cq).srq(&srq).build().unwrap();
+        qp.connect(&peer()).unwrap();
+        srq.post_recv(&[RecvWr::new(0, &list(64))]).unwrap();
+        fake.state().takes = Some((qp.qpn(), ordinal));
+        if ordinal % 2 == 0 {
+            qp.modify(&QpAttr::Reset).unwrap();
+        } else {
+            drop(qp);
+        }
+        assert_eq!(fake.state().takes, None, "it was flushed");
+        assert_eq!(srq.free(), 2);
+        assert_eq!(cq.poll(&mut [Wc::default(); 8]), 0);
+    }
+}
+
 #[test]
 fn a_queue_stays_as_long_as_its_queue_pairs() {
     let (fake, context) = open(ALL);

@@ -12,7 +12,7 @@ use crate::card::{Card, Interrupts};
 use crate::context::Opened;
 use crate::errno::{Errno, ToErrno, or_minus_one, or_null, status};
 use crate::handle::{Core, Object, Shown, Used, Users, get, object};
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, until_taken};
 
 /// A completion channel. The thread of the card moves its events to where the program waits.
 pub(crate) struct Channel {
@@ -105,27 +105,29 @@ extern "C" fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int 
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_get_cq_event(
+unsafe extern "C-unwind" fn ibv_get_cq_event(
     channel: *mut ibv_comp_channel,
     cq: *mut *mut ibv_cq,
     cq_context: *mut *mut c_void,
 ) -> c_int {
     let next = || {
         let channel = get::<Channel>(channel)?;
-        channel.events.take_with(|addr| {
+        let found = channel.events.try_take_with(|addr| {
             let found = get::<CqHandle>(std::ptr::without_provenance_mut(addr)).ok()?;
             found.events.taken();
             Some(found)
-        })
-    };
-    or_minus_one(next().map(|found| {
+        });
+        let Some(found) = found else {
+            return Ok(Some(channel.events.fd()));
+        };
         // SAFETY: the caller gives places for both.
         unsafe {
             *cq = found.shown();
             *cq_context = found.user_context();
         }
-        0
-    }))
+        Ok(None)
+    };
+    or_minus_one(until_taken(next).map(|()| 0))
 }
 
 #[unsafe(no_mangle)]

@@ -1,9 +1,12 @@
 /* Asynchronous events, told by a card whose queue pairs talk to each other. Prints what differs; exits with how many did. */
 
+#define _GNU_SOURCE
+
 #include "check.h"
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 
 /* Longest wait for an event in ms: against hanging only. */
 #define LIMIT 60000
@@ -137,6 +140,46 @@ static void told_meanwhile(struct ibv_context *context, struct ibv_pd *pd)
 	REFUSED(ibv_destroy_comp_channel(channel), 0);
 }
 
+static void nothing(int number)
+{
+	(void)number;
+}
+
+static void *wait_for_completion(void *channel)
+{
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	ibv_get_cq_event(channel, &cq, &cq_context);
+	return NULL;
+}
+
+static void *wait_for_event(void *context)
+{
+	struct ibv_async_event event;
+
+	ibv_get_async_event(context, &event);
+	return NULL;
+}
+
+/* A signal whose handler has calls restarted does not end a wait; pthread_cancel does. */
+static void ends_when_cancelled(void *(*wait)(void *), void *object)
+{
+	struct sigaction action = { .sa_handler = nothing, .sa_flags = SA_RESTART };
+	pthread_t thread;
+	void *end;
+
+	MUST(sigaction(SIGUSR1, &action, NULL) == 0);
+	MUST(pthread_create(&thread, NULL, wait, object) == 0);
+	usleep(50000);
+	MUST(pthread_kill(thread, SIGUSR1) == 0);
+	usleep(50000);
+	expect_errno("the thread waits on", pthread_tryjoin_np(thread, &end), EBUSY);
+	MUST(pthread_cancel(thread) == 0);
+	MUST(pthread_join(thread, &end) == 0);
+	expect("it was cancelled", end == PTHREAD_CANCELED, 1);
+}
+
 int main(void)
 {
 	struct ibv_context *context = open_device();
@@ -148,6 +191,11 @@ int main(void)
 	MUST(pd = ibv_alloc_pd(context));
 	MUST(cq = ibv_create_cq(context, 8, NULL, NULL, 0));
 	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
+	struct ibv_comp_channel *channel;
+	MUST(channel = ibv_create_comp_channel(context));
+	ends_when_cancelled(wait_for_completion, channel);
+	ends_when_cancelled(wait_for_event, context);
+	REFUSED(ibv_destroy_comp_channel(channel), 0);
 	MUST(fcntl(context->async_fd, F_SETFL, O_NONBLOCK) == 0);
 	MINUS_ONE(ibv_get_async_event(context, &none), EAGAIN);
 	srq_limit(context, pd, cq, mr);

@@ -169,6 +169,9 @@ static void completions(struct ibv_context *context)
 	NO_POINTER(ibv_create_cq(context, 1 << 30, NULL, NULL, 0), EINVAL);
 	NO_POINTER(ibv_create_cq(context, 1, NULL, NULL, 1), EINVAL);
 	NO_POINTER(ibv_create_cq(context, 1, NULL, (void *)memory, 0), EINVAL);
+	MUST(cq = ibv_create_cq(context, 8, NULL, NULL, 0));
+	REFUSED(ibv_req_notify_cq(cq, 0), 0);
+	REFUSED(ibv_destroy_cq(cq), 0);
 	MUST(channel = ibv_create_comp_channel(context));
 	MUST(cq = ibv_create_cq(context, 8, NULL, channel, 0));
 	MUST(fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0);

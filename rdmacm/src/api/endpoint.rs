@@ -24,7 +24,10 @@ unsafe extern "C" fn rdma_create_ep(
 ) -> c_int {
     let create = || {
         // SAFETY: the caller gives what `rdma_getaddrinfo` found, and attributes or null.
-        let (info, init) = unsafe { (info.as_ref().ok_or(Errno::INVAL)?, init.as_mut()) };
+        let (info, mut init) = unsafe { (info.as_ref().ok_or(Errno::INVAL)?, init.as_mut()) };
+        if let Some(init) = &mut init {
+            init.qp_type = info.ai_qp_type;
+        }
         let number = u32::try_from(info.ai_port_space).map_err(|_| Errno::INVAL)?;
         let (space, _) = space(number)?;
         crate::id::port()?;

@@ -3,8 +3,9 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use ferroce_cabi::handle::{Object, get};
+use ferroce_cabi::mailbox::until_taken;
 
-use super::{done, next};
+use super::done;
 use crate::abi::*;
 use crate::errno::or_null;
 use crate::id::{Channel, Event};
@@ -24,15 +25,21 @@ extern "C" fn rdma_destroy_event_channel(channel: *mut rdma_event_channel) {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn rdma_get_cm_event(
+unsafe extern "C-unwind" fn rdma_get_cm_event(
     channel: *mut rdma_event_channel,
     event: *mut *mut rdma_cm_event,
 ) -> c_int {
-    let found = get::<Channel>(channel).and_then(|channel| next(&channel));
-    done(found.map(|found| {
+    let next = || {
+        let channel = get::<Channel>(channel)?;
+        let Some(found) = channel.try_take() else {
+            return Ok(Some(channel.events.fd()));
+        };
+        found.id.follow(&found);
         // SAFETY: the caller gives a place for the event.
-        unsafe { *event = found.give() }
-    }))
+        unsafe { *event = found.give() };
+        Ok(None)
+    };
+    done(until_taken(next))
 }
 
 #[unsafe(no_mangle)]

@@ -166,6 +166,9 @@ extern "C" fn rdma_migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_event_chan
             true => None,
             false => Some(get::<Channel>(channel)?),
         };
+        if channel.is_none() && id.lock().is_sync {
+            return Err(Errno::INVAL);
+        }
         acknowledge_last(&id);
         id.migrate(channel)
     };

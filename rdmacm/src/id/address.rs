@@ -19,11 +19,39 @@ use ferroce_cm::{Address, PortSpace};
 /// Ports for programs that ask for none in particular.
 const EPHEMERAL: std::ops::Range<u16> = 32768..60999;
 
-/// Ports in use, and how often.
-static PORTS: Mutex<BTreeMap<(PortSpace, u16), (u32, bool)>> = Mutex::new(BTreeMap::new());
+/// Who holds a port: an address, or none in particular.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Holder {
+    ip: IpAddr,
+    /// No address of the other family is meant.
+    is_one_family: bool,
+    is_reusable: bool,
+}
 
-/// Takes a port, or one that is free for 0. With `is_reusable` others that are so may have it too.
-fn take(space: PortSpace, wanted: u16, is_reusable: bool) -> Result<u16, Errno> {
+impl Holder {
+    /// As Linux has it (`cma_check_port`).
+    fn check(&self, other: &Self) -> Result<(), Errno> {
+        let differ = self.ip.is_ipv4() != other.ip.is_ipv4();
+        if self.is_reusable && other.is_reusable
+            || differ && self.is_one_family && other.is_one_family
+        {
+            return Ok(());
+        }
+        if self.ip.is_unspecified() || other.ip.is_unspecified() {
+            return Err(Errno::ADDRNOTAVAIL);
+        }
+        match self.ip == other.ip {
+            true => Err(Errno::ADDRINUSE),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Ports in use, and by whom.
+static PORTS: Mutex<BTreeMap<(PortSpace, u16), Vec<Holder>>> = Mutex::new(BTreeMap::new());
+
+/// Takes a port, or one that is free for 0.
+fn take(space: PortSpace, wanted: u16, holder: Holder) -> Result<u16, Errno> {
     let mut ports = lock(&PORTS);
     let port = match wanted {
         0 => {
@@ -37,12 +65,10 @@ fn take(space: PortSpace, wanted: u16, is_reusable: bool) -> Result<u16, Errno> 
         }
         wanted => wanted,
     };
-    let (users, others) = ports.entry((space, port)).or_insert((0, true));
-    if *users > 0 && !(is_reusable && *others) {
-        return Err(Errno::ADDRINUSE);
-    }
-    *users += 1;
-    *others = is_reusable;
+    let others = ports.get(&(space, port));
+    let mut others = others.into_iter().flatten();
+    others.try_for_each(|other| holder.check(other))?;
+    ports.entry((space, port)).or_default().push(holder);
     Ok(port)
 }
 
@@ -60,13 +86,15 @@ impl CycleFrom for std::ops::Range<u16> {
 
 /// Gives back the port of an identifier.
 pub(super) fn release(inner: &mut Inner, space: PortSpace) {
-    let Some(port) = inner.held_port.take() else {
+    let Some((port, holder)) = inner.held_port.take() else {
         return;
     };
     let mut ports = lock(&PORTS);
-    if let Some((users, _)) = ports.get_mut(&(space, port)) {
-        *users -= 1;
-        if *users == 0 {
+    if let Some(holders) = ports.get_mut(&(space, port)) {
+        if let Some(at) = holders.iter().position(|held| *held == holder) {
+            holders.swap_remove(at);
+        }
+        if holders.is_empty() {
             ports.remove(&(space, port));
         }
     }
@@ -166,8 +194,13 @@ impl CmId {
 
     /// Takes the port of an address, and shows both.
     fn hold(&self, inner: &mut Inner, mut address: SocketAddr) -> Result<(), Errno> {
-        let port = take(self.space, address.port(), inner.is_reusable)?;
-        inner.held_port = Some(port);
+        let holder = Holder {
+            ip: address.ip(),
+            is_one_family: address.is_ipv4() || inner.is_v6_only == Some(true),
+            is_reusable: inner.is_reusable,
+        };
+        let port = take(self.space, address.port(), holder)?;
+        inner.held_port = Some((port, holder));
         address.set_port(port);
         self.show_local(inner, address);
         Ok(())
@@ -282,5 +315,37 @@ impl CmId {
         let (kind, details) = (RDMA_CM_EVENT_ROUTE_RESOLVED, Details::default());
         inner.report(Event::new(self, None, kind, details));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_of_an_address() {
+        let holder = |ip: &str, is_one_family, is_reusable| Holder {
+            ip: ip.parse().unwrap(),
+            is_one_family,
+            is_reusable,
+        };
+        let (in_use, none) = (Err(Errno::ADDRINUSE), Err(Errno::ADDRNOTAVAIL));
+        for (ip, other, result) in [
+            ("10.0.0.1", "10.0.0.2", Ok(())),
+            ("10.0.0.1", "10.0.0.1", in_use),
+            ("0.0.0.0", "10.0.0.1", none),
+            ("10.0.0.1", "0.0.0.0", none),
+            ("0.0.0.0", "::", Ok(())),
+            ("fe80::1", "10.0.0.1", Ok(())),
+        ] {
+            let (one, two) = (holder(ip, true, false), holder(other, true, false));
+            assert_eq!(one.check(&two), result, "{ip} {other}");
+            assert_eq!(
+                holder(ip, true, true).check(&holder(other, true, true)),
+                Ok(())
+            );
+        }
+        let both = holder("::", false, false);
+        assert_eq!(both.check(&holder("0.0.0.0", true, false)), none);
     }
 }

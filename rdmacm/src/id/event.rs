@@ -37,11 +37,12 @@ impl Channel {
     /// The next event, for which the end of its owner waits from here on; waits for one unless the program made the
     /// descriptor not block.
     pub(crate) fn take(&self) -> Result<Arc<Event>, Errno> {
-        self.events.take_with(|event| {
-            event.owner.acks.taken();
-            event.is_taken.store(true, Ordering::Relaxed);
-            Some(event)
-        })
+        self.events.take_with(Event::taken)
+    }
+
+    /// The next event, as above; `None` if there is none.
+    pub(crate) fn try_take(&self) -> Option<Arc<Event>> {
+        self.events.try_take_with(Event::taken)
     }
 }
 
@@ -84,6 +85,12 @@ impl Inner {
 }
 
 impl Event {
+    fn taken(self: Arc<Self>) -> Option<Arc<Self>> {
+        self.owner.acks.taken();
+        self.is_taken.store(true, Ordering::Relaxed);
+        Some(self)
+    }
+
     /// An event of `id`; of a request the listener, whose event it is, is named too.
     pub(super) fn new(
         id: &Arc<CmId>,

@@ -64,7 +64,7 @@ pub(crate) struct Inner {
     pub(crate) local: Option<SocketAddr>,
     pub(crate) peer: Option<Address>,
     /// The port that it holds.
-    held_port: Option<u16>,
+    held_port: Option<(u16, address::Holder)>,
     comm: Option<cm::Id>,
     /// What was asked for, at the side that was asked.
     req: Option<Box<Req>>,
@@ -185,6 +185,9 @@ impl CmId {
         unsafe {
             (*self.shown()).verbs = port.context;
             (*self.shown()).port_num = PORT;
+            if (*self.shown()).pd.is_null() {
+                (*self.shown()).pd = port.pd;
+            }
         }
     }
 

@@ -83,6 +83,9 @@ static void wrong_states(struct rdma_event_channel *channel)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
 	int mask, one = 1;
 
+	MUST(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	MINUS_ONE(rdma_migrate_id(id, NULL), EINVAL);
+	MUST(!rdma_destroy_id(id));
 	MUST(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
 	MINUS_ONE(rdma_bind_addr(id, NULL), EINVAL);
 	MINUS_ONE(rdma_bind_addr(id, (struct sockaddr *)&strange), EADDRNOTAVAIL);
@@ -98,6 +101,7 @@ static void wrong_states(struct rdma_event_channel *channel)
 	MINUS_ONE(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &one, 4), EOPNOTSUPP);
 	MINUS_ONE(rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, -1), EINVAL);
 	MUST(!rdma_bind_addr(id, (struct sockaddr *)&own));
+	expect("a domain is there", id->pd != NULL, 1);
 	expect("source port", ntohs(rdma_get_src_port(id)), 5000);
 	MINUS_ONE(rdma_bind_addr(id, (struct sockaddr *)&own), EINVAL);
 	MUST(!rdma_create_id(channel, &other, NULL, RDMA_PS_TCP));

@@ -1,4 +1,4 @@
-//! Debian's `rping`, both sides on a card of their own.
+//! Debian's `rping`, `rdma_server` and `rdma_client`, both sides on a card of their own.
 
 use std::fs::{self, File};
 use std::process::Child;
@@ -19,8 +19,12 @@ struct Server {
 
 impl Server {
     fn start(cards: &Cards, options: &str) -> Self {
+        Self::of(cards, "rping", options)
+    }
+
+    fn of(cards: &Cards, program: &str, options: &str) -> Self {
         let log = tempfile::NamedTempFile::new().unwrap();
-        let mut command = cards.command("b", "rping", options);
+        let mut command = cards.command("b", program, options);
         command.stderr(File::create(log.path()).unwrap());
         let mut child = command.spawn().unwrap();
         let start = Instant::now();
@@ -140,5 +144,25 @@ fn a_server_serves_one_after_the_other() {
     }
     server.child.kill().unwrap();
     finish(server.child);
+    cards.assert_healthy();
+}
+
+/// They make their identifiers in one call, and leave the type of the queue pair to that.
+#[test]
+fn endpoints_exchange_a_message() {
+    let Some(cards) = Cards::with(&TOOLS) else {
+        return;
+    };
+    let server = Server::of(&cards, "rdma_server", "-p 7471");
+    let client = finish(cards.spawn("a", "rdma_client", "-s 10.0.0.2 -p 7471"));
+    let Server { child, log } = server;
+    let server = finish(child);
+    let output = Server::output(&log);
+    for side in [&client, &server] {
+        assert!(
+            side.status.success(),
+            "client: {client:?}\nserver: {server:?}\n{output}"
+        );
+    }
     cards.assert_healthy();
 }

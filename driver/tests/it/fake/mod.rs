@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use ferroce_driver::{Features, Opened};
 use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
-use ferroce_proto::abi::cq::CqCtx;
+use ferroce_proto::abi::cq::{CqCtx, Cqe, opcode as cqe_opcode, status as cqe_status};
 use ferroce_proto::abi::eq::EqCtx;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, state};
@@ -87,6 +87,8 @@ pub(crate) struct State {
     pub(crate) seed: Option<u64>,
     /// States of requester and responder that a queue pair comes to while the next MODIFY_QP is on its way.
     pub(crate) fails: Option<(u8, u8)>,
+    /// A queue pair that has taken a request of a shared receive queue, and the ordinal of that: ERR flushes it.
+    pub(crate) takes: Option<(u32, u32)>,
     /// Commands to come that are answered well, whatever `answers` says.
     pub(crate) good: u32,
 }
@@ -138,6 +140,7 @@ impl Fake {
             seed: Some(0),
             good: 0,
             fails: None,
+            takes: None,
         };
         Self(Arc::new(Mutex::new(state)), Arc::default())
     }
@@ -250,6 +253,20 @@ impl State {
                     } else {
                         qp.rq_psn
                     };
+                }
+                let cqn = qp.rq.cqn.into();
+                if head.rq_state == state::ERR
+                    && let Some((qpn, ordinal)) = self.takes.take_if(|(qpn, _)| *qpn == head.index)
+                {
+                    let flushed = Cqe {
+                        qpn,
+                        wqe_index: ordinal as u16,
+                        status: cqe_status::WR_FLUSH_ERR,
+                        opcode: cqe_opcode::RECV,
+                        recv: true,
+                        ..Cqe::default()
+                    };
+                    assert!(self.put_cqe(cqn, flushed), "the CQ has room");
                 }
             }
             opcode::QUERY_QP => {

@@ -185,7 +185,7 @@ impl State {
         true
     }
 
-    fn put_cqe(&mut self, cqn: u32, cqe: Cqe) -> bool {
+    pub(super) fn put_cqe(&mut self, cqn: u32, cqe: Cqe) -> bool {
         let (ctx, producer) = self.cqs[&cqn];
         let consumed = u32::from_le_bytes(self.read(ctx.consumer));
         if producer.wrapping_sub(consumed) == 1 << ctx.log_size {

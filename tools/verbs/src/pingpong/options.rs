@@ -16,7 +16,7 @@ pub struct Common {
     /// TCP port of the server
     #[arg(short, long, default_value_t = 18515)]
     pub port: u16,
-    /// Bytes of a message [default: 4096; 2048 of datagrams]
+    /// Bytes of a message [default: 4096; 1024 of datagrams]
     #[arg(short, long)]
     pub size: Option<u32>,
     /// Receives posted at a time
@@ -123,7 +123,7 @@ impl From<UcArgs> for Args {
 
 impl From<UdArgs> for Args {
     fn from(args: UdArgs) -> Self {
-        Self::new(QpType::Ud, Mtu::Mtu4096, 2048, args.common)
+        Self::new(QpType::Ud, Mtu::Mtu4096, 1024, args.common)
     }
 }
 

@@ -139,7 +139,7 @@ fn on_the_engine() {
         5,
         LINK_LOCAL,
     );
-    check(ud(wide, ["-n 5 -r 8 -c"; 2]), 2048, 5, LINK_LOCAL);
+    check(ud(wide, ["-n 5 -r 8 -c"; 2]), 1024, 5, LINK_LOCAL);
 }
 
 #[test]
