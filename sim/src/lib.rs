@@ -21,6 +21,7 @@ pub mod remote;
 pub mod replay;
 pub mod rtl;
 pub mod scoreboard;
+pub mod simbricks;
 pub mod testhost;
 #[allow(unsafe_code)]
 pub mod verilator;

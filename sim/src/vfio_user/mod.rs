@@ -10,10 +10,10 @@ mod client;
 pub mod config_space;
 pub mod dma;
 pub mod irqs;
-mod pace;
+pub(crate) mod pace;
 pub mod pair;
 pub mod place;
-mod registers;
+pub(crate) mod registers;
 mod requests;
 pub mod served;
 mod server;
@@ -23,9 +23,12 @@ pub mod wire;
 
 use std::rc::Rc;
 
+use ferroce_vfio_user::header::Header;
+use ferroce_vfio_user::payload::Region;
+
 use crate::model::DEFAULT_PARAMS;
 use crate::nic::Nic;
-use crate::remote::RemoteModel;
+use crate::remote::{RemoteMemory, RemoteModel};
 use crate::rtl::build::{self, BuildError};
 use crate::rtl::{Engine, Options, Pins};
 use crate::verilator;
@@ -45,16 +48,19 @@ pub trait Card: Nic {
     fn is_waiting(&self) -> bool;
 }
 
-/// A card that reaches its client's memory: the standard build with a data path of `width` bits, or the golden model.
+/// A card that reaches its host's memory: the standard build with a data path of `width` bits, or the golden model.
 ///
 /// # Errors
 /// The engine cannot be built.
-pub fn card(width: Option<usize>, dma: Rc<Dma>) -> Result<Box<dyn Card>, BuildError> {
+pub fn card(
+    width: Option<usize>,
+    memory: Rc<dyn RemoteMemory>,
+) -> Result<Box<dyn Card>, BuildError> {
     let Some(width) = width else {
-        return Ok(Box::new(RemoteModel::new(DEFAULT_PARAMS, dma)));
+        return Ok(Box::new(RemoteModel::new(DEFAULT_PARAMS, memory)));
     };
     let model = build::model(width, &verilator::Options::default())?;
-    let engine = build::remote_engine(&model, dma, &Options::default())?;
+    let engine = build::remote_engine(&model, memory, &Options::default())?;
     Ok(Box::new(engine))
 }
 
@@ -82,7 +88,8 @@ struct Device {
     config: ConfigSpace,
     irqs: Irqs,
     msix_table: Vec<u8>,
-    registers: Registers,
+    /// Each read with its request.
+    registers: Registers<(Header, Region)>,
     dma: Rc<Dma>,
 }
 
@@ -109,6 +116,7 @@ impl Device {
         self.irqs.reset();
         self.msix_table = requests::msix_table();
         self.follow_config();
-        self.registers.reset()
+        let unanswered = self.registers.reset();
+        unanswered.iter().map(requests::region_reply).collect()
     }
 }

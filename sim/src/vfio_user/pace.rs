@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::nic::NS_PER_CYCLE;
 
 /// Cycles of a turn.
-pub(super) const TURN: u64 = 8;
+pub(crate) const TURN: u64 = 8;
 /// Cycles without anything at the ports after which an engine is slowed down.
 const LINGER: u64 = 1 << 18;
 /// Sleep of a turn of an engine that is slowed down.
@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// What the next turn does with time.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(crate) enum Pace {
     /// Steps.
     Step,
     /// Sleeps before it steps.
@@ -30,18 +30,18 @@ pub(super) enum Pace {
 
 /// Watches for how long nothing moved.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     quiet_since: Option<u64>,
 }
 
 impl Watch {
     /// Something moved.
-    pub(super) fn moved(&mut self) {
+    pub(crate) fn moved(&mut self) {
         self.quiet_since = None;
     }
 
     /// What to do at cycle `now` of a card that is idle until a cycle, if it can tell; `is_quiet`: nothing is under way.
-    pub(super) fn pace(&mut self, now: u64, idle_until: Option<u64>, is_quiet: bool) -> Pace {
+    pub(crate) fn pace(&mut self, now: u64, idle_until: Option<u64>, is_quiet: bool) -> Pace {
         if let Some(until) = idle_until {
             let ns = until.saturating_sub(now).saturating_mul(NS_PER_CYCLE);
             return Pace::Wait(until, Duration::from_nanos(ns).min(LONGEST));
@@ -63,7 +63,7 @@ impl Watch {
 }
 
 /// Cycles that have passed since `start`.
-pub(super) fn cycles_since(start: Instant) -> u64 {
+pub(crate) fn cycles_since(start: Instant) -> u64 {
     start.elapsed().as_nanos() as u64 / NS_PER_CYCLE
 }
 

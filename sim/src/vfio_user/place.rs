@@ -35,7 +35,7 @@ pub enum PlaceError {
 }
 
 impl PlaceError {
-    pub(super) fn refused(path: &Path, source: io::Error) -> Self {
+    pub(crate) fn refused(path: &Path, source: io::Error) -> Self {
         Self::Refused {
             path: path.to_owned(),
             source,

@@ -12,7 +12,6 @@ use ferroce_vfio_user::version::{Capabilities, Version};
 use ferroce_vfio_user::{Errno, MAJOR, MAX_FDS, MAX_TRANSFER, MINOR};
 
 use super::irqs::Irqs;
-use super::registers::all_ones;
 use super::{Device, config_space};
 
 /// File descriptors of a message beyond which QEMU takes the capability for malformed.
@@ -47,6 +46,14 @@ fn region_bytes(index: u32) -> u64 {
         region::CONFIG => config_space::BYTES as u64,
         _ => 0,
     }
+}
+
+/// The reply to a read of a region, with what was read.
+pub(super) fn region_reply(((header, region), data): &((Header, Region), Vec<u8>)) -> Vec<u8> {
+    message::reply(header, |to| {
+        region.emit(to);
+        to.extend_from_slice(data);
+    })
 }
 
 fn emit(emit: impl FnOnce(&mut Vec<u8>)) -> Result<Outcome, Errno> {
@@ -155,19 +162,18 @@ impl Device {
 
     fn region_read(&mut self, header: &Header, at: &Region) -> Result<Outcome, Errno> {
         Self::check(at)?;
-        if at.region != region::CONFIG && !self.config.has_memory() {
-            // As on PCIe: no region has the address.
-            let reply = all_ones(header, at);
-            return Ok(Outcome::Reply(reply[Header::BYTES..].to_vec()));
-        }
         let data = match at.region {
+            // As on PCIe: no region has the address.
+            bar if bar != region::CONFIG && !self.config.has_memory() => {
+                vec![0xff; at.count as usize]
+            }
             region::CONFIG => {
                 let data = self.config.read(at.offset, at.count);
                 data.ok_or(Errno::INVAL)?.to_vec()
             }
             bar if bar == u32::from(pci::MSIX_BAR) => self.msix_read(at),
             _ => {
-                self.registers.read(*header, *at);
+                self.registers.read((*header, *at), at.offset, at.count);
                 return Ok(Outcome::Later);
             }
         };

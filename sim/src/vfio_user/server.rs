@@ -334,8 +334,8 @@ impl<C: Card> Server<C> {
 
     /// Register accesses and their answers.
     fn hand_over(&mut self) {
-        while let Some(reply) = self.device.registers.step(&mut self.card) {
-            self.reply(reply);
+        while let Some(answer) = self.device.registers.step(&mut self.card) {
+            self.reply(requests::region_reply(&answer));
         }
     }
 

@@ -34,12 +34,12 @@ impl Stop {
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
-    pub(super) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
     }
 
     /// Readable once it is set.
-    pub(super) fn event(&self) -> BorrowedFd<'_> {
+    pub(crate) fn event(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask card`: a card served over vfio-user, to QEMU or to a driver that drives the socket itself.
+//! `cargo xtask card`: a card served over vfio-user, to QEMU or to a driver that drives the socket itself, or a part of a
+//! SimBricks simulation.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -9,12 +10,14 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use ferroce_sim::link;
 use ferroce_sim::rate::Rate;
+use ferroce_sim::remote::RemoteMemory;
+use ferroce_sim::simbricks::{self, Bus, SimbricksError, Simulated};
 use ferroce_sim::vfio_user::dma::Dma;
 use ferroce_sim::vfio_user::wire::DatagramWire;
 use ferroce_sim::vfio_user::{self, Card, Server, Stop};
 
 use crate::demo::Share;
-use crate::tools;
+use crate::{Usage, tools};
 
 /// Cycles on the way in: one, as the wire proper is between two processes.
 const LATENCY: u64 = 1;
@@ -23,8 +26,35 @@ const LATENCY: u64 = 1;
 #[derive(Clone, clap::Args)]
 pub struct Args {
     /// Where clients connect: QEMU's vfio-user-pci, or the driver.
-    #[arg(long, value_name = "PATH")]
-    pub socket: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "simbricks_pci")]
+    pub socket: Option<PathBuf>,
+    /// Where the host of a SimBricks simulation connects, instead of `--socket`.
+    #[arg(
+        long,
+        value_name = "PATH",
+        conflicts_with_all = ["socket", "wire", "shared_memory", "loss", "reorder", "corrupt", "duplicate"]
+    )]
+    pub simbricks_pci: Option<PathBuf>,
+    /// Where its network connects. Without it no cable is plugged in.
+    #[arg(long, value_name = "PATH", requires = "simbricks_pci")]
+    pub simbricks_eth: Option<PathBuf>,
+    /// Whether time follows that of its host and network.
+    #[arg(
+        long,
+        value_enum,
+        default_value = "offered",
+        requires = "simbricks_pci"
+    )]
+    pub simbricks_sync: Sync,
+    /// Nanoseconds that a message takes from the card to its host or network.
+    #[arg(
+        long,
+        value_name = "NS",
+        default_value_t = 500,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000),
+        requires = "simbricks_pci"
+    )]
+    pub simbricks_latency: u64,
     /// Datagram socket of the card's port: one datagram a frame. Without it no cable is plugged in.
     #[arg(long, value_name = "PATH")]
     pub wire: Option<PathBuf>,
@@ -68,6 +98,17 @@ pub enum Dut {
     Rtl64,
 }
 
+/// Whether the time of a simulation is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sync {
+    /// Each simulator runs as fast as it can.
+    Off,
+    /// With each peer that offers it.
+    Offered,
+    /// A peer that does not is refused.
+    Required,
+}
+
 impl Dut {
     /// Bytes of the data path.
     fn lanes(self) -> u32 {
@@ -86,7 +127,7 @@ impl Dut {
         }
     }
 
-    fn card(self, dma: Rc<Dma>) -> Result<Box<dyn Card>> {
+    fn card(self, memory: Rc<dyn RemoteMemory>) -> Result<Box<dyn Card>> {
         let width = match self {
             Self::Model => None,
             Self::Rtl512 | Self::Rtl64 => Some(8 * self.lanes() as usize),
@@ -94,7 +135,7 @@ impl Dut {
         if width.is_some() {
             tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
         }
-        Ok(vfio_user::card(width, dma)?)
+        Ok(vfio_user::card(width, memory)?)
     }
 }
 
@@ -102,7 +143,11 @@ impl Args {
     /// `dut` at `socket`, and no cable.
     pub fn new(socket: &Path, dut: Dut) -> Self {
         Self {
-            socket: socket.to_owned(),
+            socket: Some(socket.to_owned()),
+            simbricks_pci: None,
+            simbricks_eth: None,
+            simbricks_sync: Sync::Offered,
+            simbricks_latency: 500,
             wire: None,
             peer: None,
             dut,
@@ -121,19 +166,27 @@ impl Args {
     /// # Errors
     /// The sockets cannot be had, the card not be built, or the capture not be written.
     pub fn server(&self) -> Result<Server<Box<dyn Card>>> {
+        let socket = self.socket.as_deref().context("no socket was given")?;
         let dma = Rc::new(Dma::new(self.shared_memory));
         let card = self.dut.card(dma.clone())?;
-        let mut server = Server::new(&self.socket, card, dma)?;
+        let mut server = Server::new(socket, card, dma)?;
         if let Some(path) = &self.wire {
             let wire = DatagramWire::bind(path, self.peer.as_deref(), self.incoming())?;
             server.plug(wire);
         }
-        if let Some(path) = &self.pcap {
-            let file =
-                File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-            server.capture("card", BufWriter::new(file))?;
+        if let Some(file) = self.capture()? {
+            server.capture("card", file)?;
         }
         Ok(server)
+    }
+
+    fn capture(&self) -> Result<Option<BufWriter<File>>> {
+        let create = |path: &PathBuf| {
+            let file =
+                File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            Ok(BufWriter::new(file))
+        };
+        self.pcap.as_ref().map(create).transpose()
     }
 
     /// What frames meet on their way in.
@@ -156,14 +209,14 @@ impl Args {
 /// # Errors
 /// The sockets cannot be had, the card not be built, or the capture not be written.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(pci) = &args.simbricks_pci {
+        return simulate(args, pci);
+    }
     let mut server = args.server()?;
-    let stop = Stop::new().context("no file descriptor is left")?;
-    let ended = stop.clone();
-    ctrlc::set_handler(move || ended.set()).context("cannot watch for signals")?;
-
-    let dut = args.dut.to_possible_value();
-    let dut = dut.as_ref().map_or("a card", |value| value.get_name());
-    println!("serving {dut} at {}", args.socket.display());
+    let stop = stop_of_signals()?;
+    if let Some(socket) = &args.socket {
+        println!("serving {} at {}", args.dut.name(), socket.display());
+    }
     server.run(&stop)?;
     let cycles = server.cycles();
     println!("ended after {cycles} cycles");
@@ -173,7 +226,54 @@ pub fn run(args: &Args) -> Result<()> {
             stats.sent, stats.unplugged, stats.received, stats.bad
         );
     }
-    let failures = server.card().failures();
+    ensure_none(&server.card().failures())
+}
+
+/// A part of a SimBricks simulation, until its host ends or a signal comes.
+fn simulate(args: &Args, pci: &Path) -> Result<()> {
+    let plain = |error: SimbricksError| {
+        if error.is_usage() {
+            Usage(format!("{:#}", anyhow::Error::from(error))).into()
+        } else {
+            anyhow::Error::from(error)
+        }
+    };
+    let config = simbricks::Config {
+        pci: pci.to_owned(),
+        eth: args.simbricks_eth.clone(),
+        sync: match args.simbricks_sync {
+            Sync::Off => simbricks::Sync::Off,
+            Sync::Offered => simbricks::Sync::Offered,
+            Sync::Required => simbricks::Sync::Required,
+        },
+        latency_ps: args.simbricks_latency * 1000,
+    };
+    let bus = Rc::new(Bus::new());
+    let card = args.dut.card(bus.clone())?;
+    let mut card = Simulated::new(config, card, bus).map_err(plain)?;
+    if let Some(file) = args.capture()? {
+        card.capture("card", file).map_err(plain)?;
+    }
+    let stop = stop_of_signals()?;
+    println!("serving {} at {}", args.dut.name(), pci.display());
+    let report = card.run(&stop).map_err(plain)?;
+    println!("ended after {} cycles", report.cycles);
+    println!(
+        "frames: {} sent, {} dropped (no peer), {} received, {} malformed",
+        report.sent, report.unplugged, report.received, report.bad
+    );
+    ensure_none(&report.failures)
+}
+
+/// What SIGINT and SIGTERM set.
+fn stop_of_signals() -> Result<Stop> {
+    let stop = Stop::new().context("no file descriptor is left")?;
+    let ended = stop.clone();
+    ctrlc::set_handler(move || ended.set()).context("cannot watch for signals")?;
+    Ok(stop)
+}
+
+fn ensure_none(failures: &[String]) -> Result<()> {
     anyhow::ensure!(failures.is_empty(), "{}", failures.join("\nerror: "));
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::{Usage, card, demo, emit, library, regs, replay};
 pub enum Command {
     /// Send a file from host to host, through two engines and a wire between them.
     Demo(demo::Args),
-    /// Serve the engine as a PCIe card over vfio-user, to QEMU or to a driver.
+    /// Serve the engine as a PCIe card over vfio-user, to QEMU or to a driver, or in a SimBricks simulation.
     #[command(visible_alias = "simnic")]
     Card(card::Args),
     /// Play one side of a capture of real traffic against the engine and compare what it sends.

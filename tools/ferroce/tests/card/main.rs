@@ -142,3 +142,42 @@ fn impossible_options_are_explained() {
     let text = run(&["x", "--loss", "2"]);
     assert!(text.contains("0% to 100%"), "{text}");
 }
+
+#[test]
+fn a_part_of_a_simulation_is_refused_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, pci) = (folder.path().join("file"), folder.path().join("pci"));
+    std::fs::write(&file, "text").unwrap();
+    let [file, pci] = [&file, &pci].map(|path| path.to_str().unwrap());
+    for (args, text) in [
+        (["--simbricks-pci", file, "--dut", "model"], "not a socket"),
+        (
+            ["--simbricks-pci", "/no/such/folder/a", "--dut", "model"],
+            "its folder exists",
+        ),
+        (
+            ["--simbricks-pci", pci, "--socket", "x"],
+            "cannot be used with",
+        ),
+        (
+            ["--simbricks-eth", pci, "--dut", "model"],
+            "--simbricks-pci",
+        ),
+        (
+            ["--simbricks-pci", pci, "--simbricks-latency", "0"],
+            "0 is not in 1..=1000000000",
+        ),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ferroce"))
+            .arg("simnic")
+            .args(args)
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(
+            error.contains(text) && error.lines().count() == 1,
+            "{error}"
+        );
+    }
+}
