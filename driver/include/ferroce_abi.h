@@ -429,6 +429,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_FEATURE_RATES 0x8000u
 /* Traffic classes: trust tables, queues by class, pauses of the peer by priority. */
 #define FERROCE_FEATURE_CLASSES 0x10000u
+/* Send windows: the PSNs that an RC queue pair may have outstanding. */
+#define FERROCE_FEATURE_SEND_WINDOW 0x20000u
 
 /* Head of a command. */
 #define FERROCE_CMD_SIZE 64u
@@ -592,6 +594,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_SQ_SQ_BASE FERROCE_FIELD(96, 64)
 /* Its packets leave at this rate at most, Mb/s; 0 = that of the line. */
 #define FERROCE_SQ_RATE_LIMIT FERROCE_FIELD(160, 20)
+/* RC: a request leaves only while fewer PSNs than this are outstanding; 0 = any number. Those of READ responses count, those that are to be sent again do not. */
+#define FERROCE_SQ_WINDOW FERROCE_FIELD(192, 16)
 
 /* Address vector image: everything of the path that headers need. */
 #define FERROCE_AV_SIZE 64u

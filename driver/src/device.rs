@@ -46,6 +46,8 @@ bitflags! {
         const RATES = feature::RATES;
         /// Traffic classes, and pauses of the peer by priority.
         const CLASSES = feature::CLASSES;
+        /// Windows of queue pairs.
+        const SEND_WINDOW = feature::SEND_WINDOW;
     }
 }
 

@@ -19,10 +19,13 @@ pub struct ChangeAttr {
     pub qkey: Option<u32>,
     /// The rate that it sends with at most, Mb/s, up to 1048575; 0: that of the line. From RTR on, until RESET.
     pub rate_limit: Option<u32>,
+    /// RC: packets that it may have outstanding at most; 0: any number. A READ counts those of its responses, and goes if it is longer.
+    /// From RTR on, until RESET.
+    pub window: Option<u16>,
 }
 
 impl<B: Backend> Qp<B> {
-    /// Changes what the responder does, or the rate of the requester, in RTR, RTS, SQD or SQE. Packets that arrive meanwhile find the
+    /// Changes what the responder does, or the rate and the window of the requester, in RTR, RTS, SQD or SQE. Packets that arrive meanwhile find the
     /// old or the new.
     ///
     /// # Errors
@@ -51,6 +54,11 @@ impl<B: Backend> Qp<B> {
             let has = self.features.contains(Features::RATES);
             self.check_range("rate_limit", rate, if has { RATE_MAX } else { 0 })?;
             sq.rate_limit = rate;
+        }
+        if let Some(window) = attr.window {
+            let has = self.features.contains(Features::SEND_WINDOW);
+            self.check_range("window", window.into(), if has { 0xffff } else { 0 })?;
+            sq.window = window;
         }
         // in RTR it comes with the image of RTS
         let head = CmdHead {

@@ -174,6 +174,7 @@ impl<B: Backend> Qp<B> {
             timeout: attr.timeout,
             max_rd_atomic,
             rate_limit: self.sq_image.rate_limit,
+            window: self.sq_image.window,
             ..self.requester()
         };
         let head = CmdHead {

@@ -152,6 +152,34 @@ fn a_rate_limit_lasts_until_reset() {
 }
 
 #[test]
+fn a_window_lasts_until_reset() {
+    let window = |psns| ChangeAttr {
+        window: Some(psns),
+        ..ChangeAttr::default()
+    };
+    let (fake, context) = open(ALL | Features::SEND_WINDOW);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+    let window_of = |qp: &Qp<_>| fake.state().qps[&qp.qpn()].sq.window;
+    bring(&mut qp, 2);
+    qp.change(&window(16)).unwrap();
+    qp.modify(&steps()[3]).unwrap();
+    assert_eq!(window_of(&qp), 16);
+    qp.change(&window(0xffff)).unwrap();
+    assert_eq!(window_of(&qp), 0xffff);
+    qp.modify(&QpAttr::Reset).unwrap();
+    bring(&mut qp, 3);
+    assert_eq!(window_of(&qp), 0);
+
+    let (_, context) = open(ALL - Features::SEND_WINDOW);
+    let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
+    bring(&mut qp, 3);
+    let e = qp.change(&window(1)).unwrap_err();
+    assert!(e.to_string().ends_with("is 1, possible is 0 to 0"), "{e}");
+}
+
+#[test]
 fn an_illegal_transition_names_the_legal_ones() {
     let (_, context) = open(ALL);
     let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());

@@ -46,7 +46,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::MEM_WINDOW
     | feature::CNP
     | feature::RATES
-    | feature::CLASSES;
+    | feature::CLASSES
+    | feature::SEND_WINDOW;
 /// This build does `what`, a bit of [`feature`].
 const fn has(what: u32) -> bool {
     FEATURES & what != 0

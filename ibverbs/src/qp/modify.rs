@@ -149,7 +149,7 @@ impl QpHandle {
             },
             min_rnr_timer: has(IBV_QP_MIN_RNR_TIMER).then_some(attr.min_rnr_timer),
             qkey: has(IBV_QP_QKEY).then_some(attr.qkey),
-            rate_limit: None,
+            ..ChangeAttr::default()
         })
     }
 

@@ -75,6 +75,11 @@ layout! { $
         sq_base: u64 [64],
         /// Its packets leave at this rate at most, Mb/s; 0 = that of the line.
         rate_limit: u32 [20],
+        /// Reserved, 0.
+        rsv1: u16 [12],
+        /// RC: a request leaves only while fewer PSNs than this are outstanding; 0 = any number. Those of READ responses count, those
+        /// that are to be sent again do not.
+        window: u16 [16],
     }
 }
 

@@ -297,6 +297,8 @@ pub mod feature {
     pub const RATES: u32 = 1 << 15;
     /// Traffic classes: trust tables, queues by class, pauses of the peer by priority.
     pub const CLASSES: u32 = 1 << 16;
+    /// Send windows: the PSNs that an RC queue pair may have outstanding.
+    pub const SEND_WINDOW: u32 = 1 << 17;
 }
 }
 

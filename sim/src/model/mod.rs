@@ -88,7 +88,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::MEM_WINDOW
     | feature::CNP
     | feature::RATES
-    | feature::CLASSES;
+    | feature::CLASSES
+    | feature::SEND_WINDOW;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {

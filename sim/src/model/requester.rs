@@ -132,6 +132,14 @@ impl Sq {
                 .is_none_or(|stall| stall.psn != self.next)
     }
 
+    /// As many PSNs are outstanding as the window has. What is to be sent again does not count.
+    fn is_full(&self) -> bool {
+        let outstanding = self.next.since(self.una);
+        self.ctx.qp_type == qp_type::RC
+            && self.ctx.window != 0
+            && outstanding >= self.ctx.window.into()
+    }
+
     fn may_start(&self) -> bool {
         self.state == state::RTS && self.posted() > 0 && self.messages.len() < 1 << self.ctx.ot_log
     }
@@ -180,6 +188,9 @@ impl QueuePair {
         if self.sq.next.since(self.sq.una) >= psn::HALF as i32 - 1 {
             return None;
         }
+        if self.sq.is_full() {
+            return None;
+        }
         let next = self.sq.next;
         let place = self.sq.messages.iter().position(|m| m.contains(next))?;
         let message = &self.sq.messages[place];
@@ -206,7 +217,7 @@ impl QueuePair {
         let ends = self.sq.next == self.sq.messages[place].end();
         if self.sq.ctx.qp_type == qp_type::RC {
             self.sq.since_ack_req += 1;
-            packet.ack_req = ends || self.sq.since_ack_req == ACK_INTERVAL;
+            packet.ack_req = ends || self.sq.is_full() || self.sq.since_ack_req == ACK_INTERVAL;
             if packet.ack_req {
                 self.sq.since_ack_req = 0;
             }

@@ -380,10 +380,10 @@ impl<C: Card> Run<'_, C> {
         while let Some(vector) = self.card.interrupt() {
             self.raised.push_back((vector, self.bus.last()));
         }
-        while let Some((vector, _)) = self
-            .raised
-            .pop_front_if(|(_, last)| self.bus.has_written(*last))
+        while let Some(&(vector, last)) = self.raised.front()
+            && self.bus.has_written(last)
         {
+            self.raised.pop_front();
             self.send(ToHost::interrupt(vector));
         }
         while let Some(frame) = self.card.transmit() {

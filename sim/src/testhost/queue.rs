@@ -78,6 +78,8 @@ pub struct QpOptions {
     pub srq: Option<u16>,
     /// Limit of what it sends, Mb/s; 0: none.
     pub rate_limit: u32,
+    /// PSNs that may be outstanding; 0: any number.
+    pub window: u16,
 }
 
 impl Default for QpOptions {
@@ -102,6 +104,7 @@ impl Default for QpOptions {
             qkey: 0x1234_5678,
             srq: None,
             rate_limit: 0,
+            window: 0,
         }
     }
 }
@@ -266,6 +269,7 @@ impl Host {
             ot_base: place << options.ot_log,
             sq_base: *sq_base,
             rate_limit: options.rate_limit,
+            window: options.window,
             ..SqCtx::default()
         };
         let av = AvCtx {

@@ -78,6 +78,43 @@ fn no_more_reads_are_outstanding_than_the_peer_takes() {
 }
 
 #[test]
+fn a_window_bounds_what_is_outstanding() {
+    for window in [1, 3, 8, 40] {
+        let mut rig = rig(Wire {
+            delay: 1000,
+            ..Wire::default()
+        });
+        let ctx = SqCtx {
+            window,
+            timeout: 4,
+            ..ctx()
+        };
+        rig.open(1, ctx, 100);
+        post_all(&mut rig, &[send(60 * 256), send(10), send(10)]);
+        rig.run(900);
+        let granted: u32 = rig.qps[1].parts.iter().map(|part| part.3).sum();
+        assert_eq!(granted, u32::from(window));
+        rig.finish(200_000);
+        assert_eq!(rig.done(1), good(3));
+        assert_eq!(rig.counts["local_ack_timeout_err"], 0);
+    }
+}
+
+#[test]
+fn a_read_of_more_than_a_window_goes_alone() {
+    let mut rig = rig(Wire {
+        delay: 1000,
+        ..Wire::default()
+    });
+    rig.open(1, SqCtx { window: 4, ..ctx() }, 100);
+    post_all(&mut rig, &[read(2560), send(10)]);
+    rig.run(900);
+    assert_eq!(rig.qps[1].parts, [(0, 0, 1, 10)]);
+    rig.finish(20_000);
+    assert_eq!(rig.done(1), good(2));
+}
+
+#[test]
 fn byte_len_is_that_of_the_message() {
     let mut rig = rig(Wire::default());
     let lengths = [0, 1, 255, 256, 257, 511, 512, 70_000];

@@ -63,6 +63,7 @@ fn random_run(wire: rig::Wire, pauses: Pauses, messages: usize, limit: u64) -> R
         let ctx = SqCtx {
             sq_log: 3 + qpn as u8 % 6,
             max_rd_atomic: 1 + qpn as u8 % 16,
+            window: [0, 1, 3, 8, 40][qpn as usize % 5],
             ..ctx()
         };
         rig.open(qpn, ctx, 0xff_fff0 + qpn as u32);

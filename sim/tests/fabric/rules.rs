@@ -1,11 +1,11 @@
 //! What a fabric keeps whatever runs on it.
 
-use ferroce_sim::fabric::flow::paced::Config;
+use ferroce_sim::fabric::flow::paced::{Config, Control};
 use ferroce_sim::fabric::lab::{Results, Setup};
 use ferroce_sim::fabric::routes::Spread;
 use ferroce_sim::fabric::topology::Topology;
 use ferroce_sim::fabric::{Line, MS, US, scenario};
-use ferroce_sim::model::congestion::Params;
+use ferroce_sim::model::congestion::{Params, SwiftParams};
 use ferroce_sim::random::Chance;
 
 use super::{dcqcn, run};
@@ -16,6 +16,17 @@ fn line() -> Line {
 
 fn star(hosts: usize) -> Setup {
     Setup::new(Topology::star(hosts), line(), 100 * MS)
+}
+
+fn swift() -> Config {
+    let params = SwiftParams {
+        log_packet: 10,
+        ..SwiftParams::default()
+    };
+    Config {
+        control: Control::Swift(params),
+        ..Config::default()
+    }
 }
 
 fn all_arrived(results: &Results, flows: usize) {
@@ -157,4 +168,39 @@ fn any_number_of_threads_gives_the_same_to_the_bit() {
     setup.seed = 2;
     seen[1] = format!("{:?}", run(&setup, flows(), &config));
     assert!(seen[0] != seen[1], "another seed is another run");
+}
+
+#[test]
+fn swift_holds_an_incast_near_its_target_delay() {
+    let config = swift();
+    let mut setup = star(9);
+    setup.switch.window.from = 2 * MS;
+    let results = run(&setup, scenario::incast(8, 8 << 20), &config);
+    all_arrived(&results, 8);
+    assert_eq!(results.switches(|switch| switch.dropped), 0);
+    // the port is never idle: 65536 packets of 1106 bytes
+    let last = (0..8).map(|id| results.completion(id).unwrap() / US).max();
+    assert!((5796..5900).contains(&last.unwrap()), "{last:?}");
+    // a target of 28 us for windows of an eighth, of which 4 us are wires: 300 kB
+    let trace = &results.switches[0].traces[8];
+    assert!((200e3..320e3).contains(&trace.mean()), "{}", trace.mean());
+    assert!(trace.peak() < 400_000, "{}", trace.peak());
+}
+
+#[test]
+fn swift_takes_what_is_lost_for_congestion_and_all_arrives() {
+    let config = swift();
+    let mut setup = star(9);
+    // less than a packet of each flow fits beside the target delay
+    setup.switch.buffer.shared = 40_000;
+    setup.loss = Chance::new(0.001);
+    let results = run(&setup, scenario::incast(8, 1 << 20), &config);
+    all_arrived(&results, 8);
+    assert!(results.switches(|switch| switch.dropped) > 0);
+    let timeouts: u64 = (0..8).map(|id| results.sent(id).timeouts).sum();
+    assert!(timeouts > 0);
+    for id in 0..8 {
+        let sum = results.sent(id).series.sum(0, results.now);
+        assert!(sum.decreases > 0, "flow {id}");
+    }
 }

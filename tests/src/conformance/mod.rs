@@ -37,6 +37,7 @@ mod malformed;
 mod nak;
 mod notification;
 mod numbers;
+mod outstanding;
 mod own;
 mod pauses;
 mod pauses_sent;
@@ -118,6 +119,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Notification of congestion", notification::CASES),
     topic("CNPs that arrive", cnp::CASES),
     topic("Rates and congestion control", rates::CASES),
+    topic("Packets outstanding", outstanding::CASES),
     topic("Traffic classes", classes::CASES),
     topic("Pauses of the peer", pauses::CASES),
     topic("Pauses to the peer", pauses_sent::CASES),

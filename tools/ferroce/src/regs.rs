@@ -130,6 +130,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
             ("cnp", feature::CNP),
             ("rates", feature::RATES),
             ("classes", feature::CLASSES),
+            ("send_window", feature::SEND_WINDOW),
         ]),
         _ => vec![],
     }

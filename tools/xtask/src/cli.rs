@@ -113,7 +113,7 @@ mod tests {
             (&["soak", "--hours", "day"], "a number of hours"),
             (&["fabric", "outcast"], "incast, victim"),
             (&["fabric", "incast", "--ecmp", "--spray"], "--spray"),
-            (&["fabric", "incast", "--cc", "swift"], "dcqcn"),
+            (&["fabric", "incast", "--cc", "timely"], "dcqcn"),
             (&["fabric", "incast", "--loss", "2"], "0% to 100%"),
             (&["conformance", "rnr", "--write"], "--write"),
             (&["replay"], "CAPTURE"),

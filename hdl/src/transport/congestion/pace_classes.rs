@@ -1,7 +1,8 @@
 //! How much of a message a queue pair may send at once, and whether its turn ends with it.
 //!
 //! A queue pair that is not paced sends up to 64 KiB of a message in a turn, and goes on with the next one. One that is
-//! paced sends what its rate sends in 4 us, a packet at least; a message of an eighth of that or more ends its turn.
+//! paced sends what its rate sends in 4 us, a packet at least; a message of an eighth of that or more ends its turn. With a
+//! window a turn is up to a quarter of it, as a power of two, a packet at least, and begins only if that fits.
 use super::pace_types::PaceClass;
 use crate::prelude::*;
 
@@ -23,10 +24,16 @@ pub struct PaceClasses<const Q: usize> {
     pub qpn: Signal<In, Bits<16>>,
     /// A cycle later: its path MTU, IB code.
     pub mtu: Signal<In, Bits<3>>,
+    /// Likewise: PSNs that it may have outstanding; 0: any number.
+    pub window: Signal<In, Bits<16>>,
     /// It is paced.
     pub paced: Signal<Out, Bit>,
     /// Packets that it may send at once.
     pub quantum: Signal<Out, Bits<8>>,
+    /// It has a window.
+    pub windowed: Signal<Out, Bit>,
+    /// PSNs that may be outstanding when a turn begins.
+    pub spare: Signal<Out, Bits<16>>,
     /// Paced: bits of a length that are 0 in that of a message which is less than an eighth of a turn.
     pub long: Signal<Out, Bits<32>>,
     /// The table is swept after reset.
@@ -39,6 +46,30 @@ pub struct PaceClasses<const Q: usize> {
     paced_q: Dff<Bit>,
     quantum_q: Dff<Bits<8>>,
     long_q: Dff<Bits<32>>,
+    windowed_q: Dff<Bit>,
+    spare_q: Dff<Bits<16>>,
+}
+
+/// Log2 of a quarter of a window, 0 to 7.
+#[kernel_fn]
+fn quarter(window: Bits<16>) -> Bits<3> {
+    if window.slice::<7>(9).any() {
+        bits::<3>(7)
+    } else if window.bit(8) {
+        bits::<3>(6)
+    } else if window.bit(7) {
+        bits::<3>(5)
+    } else if window.bit(6) {
+        bits::<3>(4)
+    } else if window.bit(5) {
+        bits::<3>(3)
+    } else if window.bit(4) {
+        bits::<3>(2)
+    } else if window.bit(3) {
+        bits::<3>(1)
+    } else {
+        bits::<3>(0)
+    }
 }
 
 impl<const Q: usize> Logic for PaceClasses<Q> {
@@ -77,6 +108,15 @@ impl<const Q: usize> Logic for PaceClasses<Q> {
         } else if packets.bit(3) {
             step = bits::<3>(7);
         }
+        let part = quarter(window);
+        let windowed_now = window.any();
+        windowed_q = windowed_now;
+        spare_q = window - (bits::<16>(1) << part);
+        // beside the difference, not behind it
+        let most = part.resize::<6>() + 7 + mtu.resize::<6>();
+        if windowed_now & (log > most) {
+            step = part;
+        }
         quantum_q = bits::<8>(1) << step;
         long_q = bits::<32>(0);
         if found.paced {
@@ -88,5 +128,7 @@ impl<const Q: usize> Logic for PaceClasses<Q> {
         paced = paced_q;
         quantum = quantum_q;
         long = long_q;
+        windowed = windowed_q;
+        spare = spare_q;
     }
 }

@@ -153,7 +153,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         classes.paced_qpn = paced_qpn;
         classes.pace_class = pace_class;
         classes.qpn = s.payload.qpn;
-        classes.mtu = images.rdata.mtu;
+        copy!(classes <= images.rdata; mtu, window);
         images.we = image_we;
         images.waddr = image_qpn;
         images.wdata = image;
@@ -174,7 +174,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         terms.departed = departures.departed;
         terms.since = departures.since;
         terms.shared = shared;
-        copy!(terms <= classes; paced, quantum, long);
+        copy!(terms <= classes; paced, quantum, long, windowed, spare);
         e3 = e2;
         k3 = k2;
         c3 = table.current;

@@ -31,6 +31,10 @@ pub struct SqTermsOf {
     pub paced: Signal<In, Bit>,
     /// Packets that may be granted at once.
     pub quantum: Signal<In, Bits<8>>,
+    /// It has a window.
+    pub windowed: Signal<In, Bit>,
+    /// PSNs that may be outstanding when a turn begins.
+    pub spare: Signal<In, Bits<16>>,
     /// Bits of a length that are 0 in that of a message which is less than an eighth of a paced turn.
     pub long: Signal<In, Bits<32>>,
     /// The terms.
@@ -125,8 +129,11 @@ impl Logic for SqTermsOf {
         } else {
             (image.qp_type == RC) & state.inflight.slice::<11>(13).any()
         };
+        // what is sent again counts from where it began: with nothing ahead a packet may always go
+        let ahead = state.inflight - state.resend;
+        let full = windowed & (ahead > spare.resize::<24>()) & (image.qp_type == RC);
         out.read_bound = read_bound;
-        out.room = !(fresh & state.used.bit(image.ot_log)) & !crowded & !read_bound;
+        out.room = !(fresh & state.used.bit(image.ot_log)) & !crowded & !full & !read_bound;
         // Answer
         let distance = sq_event.psn - state.una_psn;
         let missing = sq_event.una_psn - state.una_psn;
@@ -179,7 +186,7 @@ impl Logic for SqTermsOf {
             out.retry = image.retry_cnt;
             out.rnr_retry = image.rnr_retry;
         }
-        out.ahead = state.inflight - state.resend;
+        out.ahead = ahead;
         // Retired, Timeout; of a Command `idle` too
         out.used_after = state.used - sq_event.count;
         out.idle = state.used == sq_event.count;

@@ -90,7 +90,7 @@ fn control(host: &mut Host, config: &paced::Config) {
             registers.push((regs::LINE_RATE, line));
             registers
         }
-        Control::Recorded(_) => panic!("a card has no DCQCN in floating point"),
+        Control::Recorded(_) | Control::Swift(_) => panic!("a card has DCQCN in integers"),
     };
     for (register, value) in registers {
         host.write32(register, value);

@@ -1,4 +1,4 @@
-//! A host without a card: flows as RoCEv2 frames, each paced by [`Dcqcn`].
+//! A host without a card: flows as RoCEv2 frames, each slowed down by [`Dcqcn`] or [`Swift`].
 //!
 //! It shows what the algorithm does in a fabric, over milliseconds at 100 Gb/s in seconds of real time; it says nothing of a card.
 //! Every frame is a real one and is checked when it arrives. A flow is a queue pair that sends WRITEs with go-back-N; a receiver
@@ -20,7 +20,7 @@ use super::{Flow, FlowId};
 use crate::fabric::net::{Node, Outbox, Outcome};
 use crate::fabric::pause::{Held, Pause};
 use crate::fabric::{Frame, Line, NEVER, Time, US, frame};
-use crate::model::congestion::{Dcqcn, Params};
+use crate::model::congestion::{Dcqcn, Params, Swift, SwiftParams};
 
 const DATA_CLASS: usize = DATA_DSCP as usize >> 3;
 const CNP_CLASS: usize = CNP_DSCP as usize >> 3;
@@ -43,6 +43,8 @@ pub enum Control {
     },
     /// DCQCN as recorded simulations had it.
     Recorded(RecordedParams),
+    /// Swift: a window by round-trip times.
+    Swift(SwiftParams),
 }
 
 impl Control {
@@ -51,6 +53,7 @@ impl Control {
             Self::None => None,
             Self::Dcqcn { params, line } => Some(Box::new(Dcqcn::new(params, line))),
             Self::Recorded(params) => Some(Box::new(Recorded::new(params))),
+            Self::Swift(params) => Some(Box::new(Swift::new(params))),
         }
     }
 }

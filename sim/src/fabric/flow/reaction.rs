@@ -2,7 +2,7 @@
 
 use crate::fabric::NS;
 use crate::fabric::Time;
-use crate::model::congestion::{Dcqcn, Fired};
+use crate::model::congestion::{Dcqcn, Fired, Swift};
 
 /// What a rule did to a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,16 +19,35 @@ pub trait Reaction {
     fn cnp(&mut self, now: Time) -> bool;
 
     /// A frame of so many bytes left.
-    fn sent(&mut self, now: Time, bytes: u32);
+    fn sent(&mut self, _now: Time, _bytes: u32) {}
+
+    /// Packets of so many bytes were acknowledged, the latest after a round trip of `rtt` if that was measured. What changed.
+    fn acked(&mut self, _now: Time, _bytes: u32, _rtt: Option<Time>) -> Option<Change> {
+        None
+    }
+
+    /// A NAK came, or the timer ran out (`timeout`). Whether rate or window fell.
+    fn lost(&mut self, _now: Time, _timeout: bool) -> bool {
+        false
+    }
+
+    /// Bytes that may be on their way, as whole packets; `None`: any number.
+    fn window(&self) -> Option<u64> {
+        None
+    }
 
     /// The next rule that is due: when, and what it did.
-    fn step(&mut self, now: Time) -> Option<(Time, Change)>;
+    fn step(&mut self, _now: Time) -> Option<(Time, Change)> {
+        None
+    }
 
     /// Bits a second; `None`: those of the line.
     fn rate(&self) -> Option<u64>;
 
     /// When a rule may be due without a frame.
-    fn next(&self) -> Option<Time>;
+    fn next(&self) -> Option<Time> {
+        None
+    }
 
     /// A change moves the start that is already planned.
     fn moves_start(&self) -> bool {
@@ -66,6 +85,36 @@ impl Reaction for Dcqcn {
 
     fn next(&self) -> Option<Time> {
         self.next_event().map(|ns| ns * NS)
+    }
+}
+
+impl Reaction for Swift {
+    fn cnp(&mut self, _now: Time) -> bool {
+        false
+    }
+
+    fn acked(&mut self, now: Time, bytes: u32, rtt: Option<Time>) -> Option<Change> {
+        let before = Self::window(self);
+        if self.on_ack(now / NS, bytes, rtt.map(|rtt| rtt / NS)) {
+            return Some(Change::Decrease);
+        }
+        (Self::window(self) > before).then_some(Change::Increase)
+    }
+
+    fn lost(&mut self, now: Time, timeout: bool) -> bool {
+        if timeout {
+            self.on_timeout(now / NS)
+        } else {
+            self.on_nak(now / NS)
+        }
+    }
+
+    fn window(&self) -> Option<u64> {
+        Some(Self::window(self).into())
+    }
+
+    fn rate(&self) -> Option<u64> {
+        self.rate_mbps().map(|mbps| u64::from(mbps) * 1_000_000)
     }
 }
 
@@ -201,8 +250,6 @@ impl Reaction for Recorded {
         }
         false
     }
-
-    fn sent(&mut self, _now: Time, _bytes: u32) {}
 
     fn step(&mut self, now: Time) -> Option<(Time, Change)> {
         while self.active {

@@ -1,6 +1,7 @@
 //! What came of the flows of a host.
 
 use super::FlowId;
+use super::reaction::Change;
 use crate::fabric::Time;
 
 /// What happened in an interval.
@@ -10,10 +11,20 @@ pub struct Tick {
     pub bytes: u64,
     /// CNPs that came, or went.
     pub cnps: u32,
-    /// Decreases of the rate.
+    /// Decreases of the rate or the window.
     pub decreases: u32,
-    /// Increases of the rate.
+    /// Increases of the rate or the window.
     pub increases: u32,
+}
+
+impl Tick {
+    /// A change of the rate or the window.
+    pub(super) const fn count(&mut self, change: Change) {
+        match change {
+            Change::Decrease => self.decreases += 1,
+            Change::Increase => self.increases += 1,
+        }
+    }
 }
 
 /// What happened by interval.

@@ -1,4 +1,7 @@
-//! The requester of one flow: go-back-N, paced.
+//! The requester of one flow: go-back-N, with a rate and a window.
+//!
+//! One packet at a time is measured, one that was not sent before and asks for an acknowledgement. An acknowledgement that names it
+//! tells the round trip. One that names another, or a step back, tells none (Karn and Partridge, SIGCOMM 1987).
 
 use super::paced::Config;
 use super::packets::{Packets, is_end};
@@ -29,6 +32,8 @@ pub(super) struct Sender {
     last: (Time, usize),
     /// Rate of that time.
     planned: Option<u64>,
+    /// The packet that is measured, and when it began to leave.
+    measured: Option<(u64, Time)>,
     /// When something was acknowledged last, or sent with nothing outstanding.
     progress: Time,
     reaction: Option<Box<dyn Reaction>>,
@@ -58,6 +63,7 @@ impl Sender {
             fresh: 0,
             last: (0, 0),
             planned: None,
+            measured: None,
             progress: 0,
             reaction: config.control.reaction(),
             report: Sent {
@@ -84,7 +90,7 @@ impl Sender {
 
     /// When its next packet may leave.
     pub(super) fn ready(&self, line: &Line) -> Time {
-        if self.next == self.count || self.next - self.unacked >= self.window {
+        if self.next == self.count || self.next - self.unacked >= self.window() {
             return NEVER;
         }
         let (at, len) = self.last;
@@ -130,7 +136,18 @@ impl Sender {
             self.next = self.unacked;
             self.progress = now;
             self.report.timeouts += 1;
+            self.lost(now, true);
         }
+    }
+
+    /// Packets that may be on their way, one at least.
+    fn window(&self) -> u64 {
+        let bytes = self
+            .reaction
+            .as_ref()
+            .and_then(|reaction| reaction.window());
+        let most = bytes.map_or(u64::MAX, |bytes| bytes / self.payload as u64);
+        self.window.min(most).max(1)
     }
 
     /// The packet that is ready.
@@ -142,9 +159,14 @@ impl Sender {
         let number = self.next;
         let is_last = number + 1 == self.count;
         let len = if is_last { self.rest } else { self.payload };
-        let fills = number % self.ack_every == self.ack_every - 1
-            || number + 1 - self.unacked == self.window;
+        // an acknowledgement in time for the window to go on
+        let window = self.window();
+        let every = self.ack_every.min((window / 4).max(1));
+        let fills = number % every == every - 1 || number + 1 - self.unacked >= window;
         let ack_req = fills || is_end(number, self.count);
+        if ack_req && self.measured.is_none() && number >= self.fresh {
+            self.measured = Some((number, now));
+        }
         let frame = self.packets.write(number, self.count, len, ack_req);
         self.next += 1;
         self.report.packets += 1;
@@ -162,9 +184,18 @@ impl Sender {
     /// Everything before packet `number` is there.
     pub(super) fn acked(&mut self, now: Time, number: u64) {
         if number > self.unacked && number <= self.fresh {
+            let bytes = (number - self.unacked) * self.payload as u64;
             self.unacked = number;
             self.next = self.next.max(number);
             self.progress = now;
+            let measured = self.measured.take_if(|(packet, _)| *packet < number);
+            let rtt = measured.filter(|(packet, _)| packet + 1 == number);
+            let rtt = rtt.map(|(_, at)| now - at);
+            if let Some(reaction) = &mut self.reaction
+                && let Some(change) = reaction.acked(now, bytes as u32, rtt)
+            {
+                self.report.series.at(now).count(change);
+            }
             self.settle(now);
         }
     }
@@ -174,6 +205,17 @@ impl Sender {
         self.acked(now, number);
         if number >= self.unacked && number < self.next {
             self.next = number;
+            self.lost(now, false);
+        }
+    }
+
+    /// It goes back: what is measured may be sent again.
+    fn lost(&mut self, now: Time, timeout: bool) {
+        self.measured = None;
+        if let Some(reaction) = &mut self.reaction
+            && reaction.lost(now, timeout)
+        {
+            self.report.series.at(now).count(Change::Decrease);
         }
     }
 
@@ -197,11 +239,7 @@ impl Sender {
             return;
         };
         while let Some((at, change)) = reaction.step(now) {
-            let tick = self.report.series.at(at);
-            match change {
-                Change::Decrease => tick.decreases += 1,
-                Change::Increase => tick.increases += 1,
-            }
+            self.report.series.at(at).count(change);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Congestion control, reaction point: what a sender makes of the congestion it hears of.
 //!
-//! [`Dcqcn`] is the golden reference of one queue pair: integers, fed with events and with the time; [`Pace`] makes start times of a rate. What it reads and gives back, what
-//! its rules are and how they differ from other published programs: `docs/congestion.md`.
+//! [`Dcqcn`] is the golden reference of one queue pair: integers, fed with events and with the time; [`Pace`] makes start times of a rate.
+//! [`Swift`] is that of the algorithm by round-trip times. What they read and give back, what their rules are and how they differ from
+//! other published programs: `docs/congestion.md`.
 //!
 //! ```
 //! use ferroce_sim::model::congestion::{Dcqcn, Params};
@@ -15,8 +16,12 @@
 mod dcqcn;
 mod pace;
 mod params;
+mod swift;
+mod swift_params;
 
 pub use dcqcn::{Dcqcn, Fired, STAGE_MAX, State};
 pub use pace::Pace;
 pub(super) use params::range;
 pub use params::{BadParam, Params};
+pub use swift::{Swift, SwiftState};
+pub use swift_params::SwiftParams;

@@ -159,6 +159,8 @@ enum Control {
     Paper,
     /// The same: defaults of mlx5, at least 100 Mb/s.
     Stock,
+    /// Swift, by round-trip times, with its defaults; a packet is that of the flows.
+    Swift,
 }
 
 /// What hangs on the wires.
@@ -259,6 +261,7 @@ mod tests {
             ("s2 --rate 25", "--rate"),
             ("s4 --dut model", "without end"),
             ("incast --dut rtl512 --cc paper", "--cc"),
+            ("incast --dut model --cc swift", "--cc"),
             ("all-to-all --hosts 17 --dut model", "272 flows"),
             ("hadoop --bytes 5", "--bytes"),
             ("victim --hosts 1023 --topology fat-tree", "do not fit"),

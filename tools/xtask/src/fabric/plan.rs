@@ -11,7 +11,7 @@ use ferroce_sim::fabric::lab::Setup;
 use ferroce_sim::fabric::routes::Spread;
 use ferroce_sim::fabric::topology::Topology;
 use ferroce_sim::fabric::{Line, MS, Time, US, scenario};
-use ferroce_sim::model::congestion::Params;
+use ferroce_sim::model::congestion::{Params, SwiftParams};
 use ferroce_system::pool;
 
 use super::{Args, Control as Cc, Dut, Scenario, Shape};
@@ -62,7 +62,7 @@ pub(super) fn plan(args: &Args) -> Result<Plan> {
         ensure!(
             matches!(args.cc, Cc::None | Cc::Dcqcn | Cc::DcqcnVendor),
             usage(
-                "--cc of a card is none, dcqcn or dcqcn-vendor: the others are in floating point"
+                "--cc of a card is none, dcqcn or dcqcn-vendor: the others are for --dut paced"
                     .into()
             )
         );
@@ -127,6 +127,10 @@ fn control(cc: Cc, line: u32) -> Control {
         Cc::Vendor => recorded(RecordedParams::VENDOR),
         Cc::Paper => recorded(RecordedParams::PAPER),
         Cc::Stock => recorded(RecordedParams::STOCK),
+        Cc::Swift => Control::Swift(SwiftParams {
+            log_packet: 10,
+            ..SwiftParams::default()
+        }),
     }
 }
 
