@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-pub const ETHERNET: u64 = 1;
-pub const PCIE: u64 = 2;
+pub(crate) const ETHERNET: u64 = 1;
+pub(crate) const PCIE: u64 = 2;
 
 /// What a connecter says first.
-pub fn introduction(version: u64, flags: u64, protocol: u64) -> Vec<u8> {
+pub(crate) fn introduction(version: u64, flags: u64, protocol: u64) -> Vec<u8> {
     let mut bytes: Vec<u8> = [version, flags, protocol, 32]
         .into_iter()
         .flat_map(u64::to_le_bytes)
@@ -42,23 +42,23 @@ impl Ring {
 }
 
 /// A message that came.
-pub struct Received {
-    pub kind: u8,
-    pub header: [u8; 64],
-    pub data: Vec<u8>,
+pub(crate) struct Received {
+    pub(crate) kind: u8,
+    pub(crate) header: [u8; 64],
+    pub(crate) data: Vec<u8>,
 }
 
 impl Received {
-    pub fn u64(&self, at: usize) -> u64 {
+    pub(crate) fn u64(&self, at: usize) -> u64 {
         u64::from_le_bytes(self.header[at..at + 8].try_into().unwrap())
     }
 
-    pub fn u16(&self, at: usize) -> u16 {
+    pub(crate) fn u16(&self, at: usize) -> u16 {
         u16::from_le_bytes(self.header[at..at + 2].try_into().unwrap())
     }
 }
 
-pub struct Peer {
+pub(crate) struct Peer {
     /// The connection: when it closes the card knows that this end is gone.
     _socket: UnixStream,
     memory: File,
@@ -69,12 +69,12 @@ pub struct Peer {
     told: Option<u64>,
     heard: u64,
     /// What the card said behind its base introduction.
-    pub upper: Vec<u8>,
+    pub(crate) upper: Vec<u8>,
 }
 
 impl Peer {
     /// Connects as a SimBricks simulator does.
-    pub fn connect(path: &Path, protocol: u64, sync: bool, latency: u64) -> Self {
+    pub(crate) fn connect(path: &Path, protocol: u64, sync: bool, latency: u64) -> Self {
         let mut socket = UnixStream::connect(path).unwrap();
         socket
             .set_read_timeout(Some(Duration::from_secs(60)))
@@ -117,7 +117,7 @@ impl Peer {
     }
 
     /// Sends a message of the upper protocol at `now`.
-    pub fn send(&mut self, now: u64, kind: u8, head: &[u8], data: &[u8]) {
+    pub(crate) fn send(&mut self, now: u64, kind: u8, head: &[u8], data: &[u8]) {
         let at = self.to_card.at();
         let mut owner = [0];
         self.memory.read_exact_at(&mut owner, at + 63).unwrap();
@@ -132,13 +132,13 @@ impl Peer {
     }
 
     /// Tells the time when that is due.
-    pub fn tell(&mut self, now: u64) {
+    pub(crate) fn tell(&mut self, now: u64) {
         if self.tell_at() <= now {
             self.send(now, 0, &[], &[]);
         }
     }
 
-    pub fn tell_at(&self) -> u64 {
+    pub(crate) fn tell_at(&self) -> u64 {
         match self.told {
             _ if !self.sync => u64::MAX,
             None => 0,
@@ -147,12 +147,12 @@ impl Peer {
     }
 
     /// Time before which more may come.
-    pub fn horizon(&self) -> u64 {
+    pub(crate) fn horizon(&self) -> u64 {
         if self.sync { self.heard } else { u64::MAX }
     }
 
     /// The next message that has arrived at `now`; those that only tell the time are left out.
-    pub fn receive(&mut self, now: u64) -> Option<Received> {
+    pub(crate) fn receive(&mut self, now: u64) -> Option<Received> {
         loop {
             let at = self.from_card.at();
             let mut owner = [0];

@@ -18,7 +18,7 @@ use crate::peer::{ETHERNET, PCIE, Peer, Received};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Something that a host or the network saw: when, where, what, how much of it.
-pub type Seen = (u64, usize, &'static str, usize);
+pub(crate) type Seen = (u64, usize, &'static str, usize);
 
 struct Host {
     link: Peer,
@@ -29,18 +29,18 @@ struct Host {
     vectors: VecDeque<u16>,
 }
 
-pub struct World {
+pub(crate) struct World {
     hosts: Vec<Host>,
     ports: Vec<Peer>,
     sync: bool,
     now: u64,
     start: Instant,
-    pub seen: Vec<Seen>,
+    pub(crate) seen: Vec<Seen>,
 }
 
 impl World {
     /// Connects to the cards `a` and `b` of a folder, as hosts, and as the network unless there is another one.
-    pub fn connect(folder: &Path, sync: bool, latency: u64, has_network: bool) -> Self {
+    pub(crate) fn connect(folder: &Path, sync: bool, latency: u64, has_network: bool) -> Self {
         let connect =
             |name: &str, protocol| Peer::connect(&folder.join(name), protocol, sync, latency);
         let port = |name: &str| has_network.then(|| connect(name, ETHERNET));
@@ -66,7 +66,7 @@ impl World {
     }
 
     /// What a card said of itself to its host.
-    pub fn device(&self, host: usize) -> &[u8] {
+    pub(crate) fn device(&self, host: usize) -> &[u8] {
         &self.hosts[host].link.upper
     }
 
@@ -165,7 +165,7 @@ impl World {
 }
 
 /// A host's view of its card.
-pub struct HostCard {
+pub(crate) struct HostCard {
     world: Rc<RefCell<World>>,
     at: usize,
     memory: Rc<ProcessMemory>,
@@ -174,7 +174,7 @@ pub struct HostCard {
 }
 
 impl HostCard {
-    pub fn new(world: &Rc<RefCell<World>>, at: usize) -> Self {
+    pub(crate) fn new(world: &Rc<RefCell<World>>, at: usize) -> Self {
         Self {
             world: world.clone(),
             at,
