@@ -229,7 +229,8 @@ impl<C: Card> Run<'_, C> {
         if self.now / CYCLE_PS > self.cycle {
             self.step()?;
         }
-        let work = (self.cycle + self.idle_cycles().max(1)).saturating_mul(CYCLE_PS);
+        let next = self.cycle.saturating_add(self.idle_cycles().max(1));
+        let work = next.saturating_mul(CYCLE_PS);
         let tell_at = self.over_links(Link::tell_at);
         self.now = horizon.min(tell_at).min(work);
         Ok(true)
