@@ -37,7 +37,7 @@ pub(super) struct Pending<B: Backend> {
     /// The ring that the card writes, which the poller has too.
     pub(super) ring: Arc<Ring<B>>,
     /// Lives of queue pairs by number.
-    pub(super) lives: Vec<Option<Life>>,
+    pub(super) attached: Vec<Option<Life>>,
 }
 
 /// The part of a completion queue that its queue pairs keep alive.
@@ -96,7 +96,7 @@ impl<B: Backend> CqCore<B> {
             channel,
             pending: Mutex::new(Pending {
                 ring: Arc::new(ring),
-                lives: Vec::new(),
+                attached: Vec::new(),
             }),
             unknown: AtomicU64::new(0),
         })
@@ -104,20 +104,20 @@ impl<B: Backend> CqCore<B> {
 
     /// Starts a life of queue pair `qpn`. Nothing of those before is left.
     pub(crate) fn attach(&self, qpn: u32, queues: &Arc<Queues>, completes: Completes) {
-        let lives = &mut lock(&self.pending).lives;
+        let attached = &mut lock(&self.pending).attached;
         let qpn = qpn as usize;
-        if lives.len() <= qpn {
-            lives.resize_with((qpn + 1).next_power_of_two(), || None);
+        if attached.len() <= qpn {
+            attached.resize_with((qpn + 1).next_power_of_two(), || None);
         }
         let queues = queues.clone();
-        lives[qpn] = Some(Life { queues, completes });
+        attached[qpn] = Some(Life { queues, completes });
     }
 
     /// The life of queue pair `qpn` is over, and no CQE of it comes any more. Those that are there are taken out, and give
     /// back what they report of a shared receive queue.
     pub(crate) fn detach(&self, qpn: u32) {
         let pending = &mut *lock(&self.pending);
-        let life = pending.lives.get_mut(qpn as usize).and_then(Option::take);
+        let life = pending.attached.get_mut(qpn as usize).and_then(Option::take);
         pending.ring.retain(|bytes| {
             let cqe = Cqe::parse(bytes);
             let stays = cqe.qpn != qpn;

@@ -134,14 +134,14 @@ impl<B: Backend> Cq<B> {
     }
 
     fn poll_ring(&mut self, wcs: &mut [Wc]) -> usize {
-        let Pending { ring, lives } = &*lock(&self.core.pending);
+        let Pending { ring, attached } = &*lock(&self.core.pending);
         let start = ring.consumed();
         let (mut position, mut taken) = (start, 0);
         while taken < wcs.len() {
             let Some(bytes) = ring.read(position) else {
                 break;
             };
-            if let Some(wc) = self.complete(&Cqe::parse(&bytes), lives) {
+            if let Some(wc) = self.complete(&Cqe::parse(&bytes), attached) {
                 wcs[taken] = wc;
                 taken += 1;
             }
@@ -162,8 +162,8 @@ impl<B: Backend> Cq<B> {
         }
         let pending = lock(&self.core.pending);
         let mut places = wcs.iter_mut();
-        let lives = (0..).zip(&pending.lives);
-        for (qp_num, life) in lives.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
+        let attached = (0..).zip(&pending.attached);
+        for (qp_num, life) in attached.filter_map(|(qpn, life)| Some((qpn, life.as_ref()?))) {
             let Queues { sq, rq, .. } = &*life.queues;
             for (is_ours, queue, opcode) in [
                 (life.completes.sends, sq, WcOpcode::Send),
@@ -231,8 +231,8 @@ impl<B: Backend> Cq<B> {
 
     /// The completion that a CQE stands for.
     #[inline]
-    fn complete(&self, cqe: &Cqe, lives: &[Option<Life>]) -> Option<Wc> {
-        let life = lives.get(cqe.qpn as usize)?.as_ref()?;
+    fn complete(&self, cqe: &Cqe, attached: &[Option<Life>]) -> Option<Wc> {
+        let life = attached.get(cqe.qpn as usize)?.as_ref()?;
         let Some(retired) = life.queues.retire(cqe) else {
             self.core.unknown.fetch_add(1, Ordering::Relaxed);
             return None;

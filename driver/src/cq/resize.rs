@@ -71,7 +71,7 @@ impl<B: Backend> Cq<B> {
     /// Slots of send queues that complete here and were not retired.
     fn sends_open(&self) -> u32 {
         let pending = lock(&self.core.pending);
-        let known = pending.lives.iter().flatten();
+        let known = pending.attached.iter().flatten();
         known
             .filter(|life| life.completes.sends)
             .map(|life| life.queues.sq.size() - life.queues.sq.free())

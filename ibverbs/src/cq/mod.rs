@@ -192,7 +192,7 @@ pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c
     let armed = get::<CqHandle>(cq).and_then(|handle| {
         handle.cq.with(|cq| match &handle.channel {
             Some(_) => cq.req_notify(notify).map_err(ToErrno::errno),
-            // Nobody is told.
+            // No event follows.
             None => Ok(()),
         })
     });

@@ -22,9 +22,9 @@ pub(super) struct Link {
     next_in: usize,
     next_out: usize,
     /// Everything that arrives before this time has been taken.
-    heard: u64,
+    peer_time: u64,
     /// When something was sent last.
-    told: Option<u64>,
+    synced: Option<u64>,
     /// What has no slot yet.
     outbox: VecDeque<Message>,
 }
@@ -39,8 +39,8 @@ impl Link {
             latency,
             next_in: 0,
             next_out: 0,
-            heard: 0,
-            told: None,
+            peer_time: 0,
+            synced: None,
             outbox: VecDeque::new(),
         }
     }
@@ -66,15 +66,15 @@ impl Link {
 
     /// Time that may not be passed: before it more may arrive.
     pub(super) fn horizon(&self) -> u64 {
-        if self.is_sync() { self.heard } else { u64::MAX }
+        if self.is_sync() { self.peer_time } else { u64::MAX }
     }
 
-    /// When the peer has to be told the time.
-    pub(super) fn tell_at(&self) -> u64 {
-        match self.told {
+    /// When the peer is due the time.
+    pub(super) fn sync_at(&self) -> u64 {
+        match self.synced {
             _ if !self.is_sync() => u64::MAX,
             None => 0,
-            Some(told) => told.saturating_add(self.latency),
+            Some(synced) => synced.saturating_add(self.latency),
         }
     }
 
@@ -86,7 +86,7 @@ impl Link {
     ) -> Option<Message> {
         while !self.is_over {
             let message = self.slots.peek(self.next_in, &bytes)?;
-            self.heard = message.time;
+            self.peer_time = message.time;
             if self.is_sync && message.time > now {
                 return None;
             }
@@ -113,13 +113,13 @@ impl Link {
             data,
         };
         message.head[..head.len()].copy_from_slice(head);
-        self.told = Some(now);
+        self.synced = Some(now);
         self.outbox.push_back(message);
     }
 
     /// Tells the peer the time, if that is due.
-    pub(super) fn tell(&mut self, now: u64) {
-        if self.tell_at() <= now {
+    pub(super) fn keep_time(&mut self, now: u64) {
+        if self.sync_at() <= now {
             self.send(now, SYNC, &[], Vec::new());
         }
     }

@@ -43,7 +43,7 @@ impl Door {
 enum Peer {
     Awaited,
     /// It is connected; so much of its introduction is here.
-    Heard(UnixStream, Slots, Vec<u8>),
+    Reading(UnixStream, Slots, Vec<u8>),
     Met(Link),
 }
 
@@ -78,7 +78,7 @@ fn wait(doors: &[Door], peers: &[Peer], stop: &Stop) -> Result<bool, SimbricksEr
         .zip(peers)
         .filter_map(|(door, peer)| match peer {
             Peer::Awaited => Some(door.listener.as_fd()),
-            Peer::Heard(socket, ..) => Some(socket.as_fd()),
+            Peer::Reading(socket, ..) => Some(socket.as_fd()),
             Peer::Met(_) => None,
         });
     let mut fds: Vec<_> = std::iter::once(stop.event())
@@ -106,27 +106,27 @@ fn advance(
         socket.set_nonblocking(true)?;
         let slots = Slots::new()?;
         introduce(&socket, &slots, &intro::ours(door.protocol, sync))?;
-        *peer = Peer::Heard(socket, slots, Vec::new());
+        *peer = Peer::Reading(socket, slots, Vec::new());
     }
-    let Peer::Heard(socket, _, heard) = peer else {
+    let Peer::Reading(socket, _, partial) = peer else {
         return Ok(());
     };
     let closed = || SimbricksError::Closed {
         path: door.path.clone(),
     };
     let mut bytes = [0; CONNECTER];
-    match socket.read(&mut bytes[heard.len()..]) {
+    match socket.read(&mut bytes[partial.len()..]) {
         Ok(0) => return Err(closed()),
-        Ok(more) => heard.extend(&bytes[heard.len()..][..more]),
+        Ok(more) => partial.extend(&bytes[partial.len()..][..more]),
         Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
         Err(e) if e.kind() == ErrorKind::ConnectionReset => return Err(closed()),
         Err(e) => return Err(e.into()),
     }
-    let Some(whole) = heard.first_chunk() else {
+    let Some(whole) = partial.first_chunk() else {
         return Ok(());
     };
     let is_sync = intro::agree(whole, door.protocol, sync, &door.path)?;
-    if let Peer::Heard(socket, slots, _) = std::mem::replace(peer, Peer::Awaited) {
+    if let Peer::Reading(socket, slots, _) = std::mem::replace(peer, Peer::Awaited) {
         *peer = Peer::Met(Link::new(socket, slots, is_sync, latency_ps));
     }
     Ok(())

@@ -46,7 +46,7 @@ pub struct Config {
     pub eth: Option<PathBuf>,
     /// Whether time follows the peers'.
     pub sync: Sync,
-    /// Picoseconds that a message takes. As often a peer hears how far the card is.
+    /// Picoseconds that a message takes. As often the card sends a peer its time.
     pub latency_ps: u64,
 }
 

@@ -40,7 +40,7 @@ const NAP: Duration = Duration::from_micros(20);
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to.
+    /// A signal came.
     Stopped,
     /// The host ended.
     Host,
@@ -213,9 +213,9 @@ impl<C: Card> Run<'_, C> {
 
     /// A point of the simulation's time, if everything that arrives until then is here; false while something is not.
     fn turn_of_simulation(&mut self) -> Result<bool, SimbricksError> {
-        self.pci.tell(self.now);
+        self.pci.keep_time(self.now);
         if let Some(eth) = &mut self.eth {
-            eth.tell(self.now);
+            eth.keep_time(self.now);
         }
         self.receive()?;
         let horizon = self.over_links(Link::horizon);
@@ -231,8 +231,8 @@ impl<C: Card> Run<'_, C> {
         }
         let next = self.cycle.saturating_add(self.idle_cycles().max(1));
         let work = next.saturating_mul(CYCLE_PS);
-        let tell_at = self.over_links(Link::tell_at);
-        self.now = horizon.min(tell_at).min(work);
+        let sync_at = self.over_links(Link::sync_at);
+        self.now = horizon.min(sync_at).min(work);
         Ok(true)
     }
 
@@ -282,14 +282,14 @@ impl<C: Card> Run<'_, C> {
         Ok(has_received)
     }
 
-    /// Nothing waits to be heard by the card, or by the host from it.
+    /// No message waits for the card, and none of it for the host.
     fn is_quiet(&self) -> bool {
         self.frames.is_empty() && self.raised.is_empty() && self.registers.is_idle()
     }
 
     fn flush(&mut self) -> bool {
-        let is_told = self.pci.flush();
-        self.eth.as_mut().is_none_or(Link::flush) && is_told
+        let flushed = self.pci.flush();
+        self.eth.as_mut().is_none_or(Link::flush) && flushed
     }
 
     /// Takes what has arrived; whether anything has.

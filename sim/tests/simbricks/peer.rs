@@ -66,8 +66,8 @@ pub(crate) struct Peer {
     from_card: Ring,
     sync: bool,
     latency: u64,
-    told: Option<u64>,
-    heard: u64,
+    synced: Option<u64>,
+    peer_time: u64,
     /// What the card said behind its base introduction.
     pub(crate) upper: Vec<u8>,
 }
@@ -110,8 +110,8 @@ impl Peer {
             from_card,
             sync,
             latency,
-            told: None,
-            heard: 0,
+            synced: None,
+            peer_time: 0,
             upper,
         }
     }
@@ -128,27 +128,27 @@ impl Peer {
         self.memory.write_all_at(&time, at + 48).unwrap();
         self.memory.write_all_at(&[0x80 | kind], at + 63).unwrap();
         self.to_card.advance();
-        self.told = Some(now);
+        self.synced = Some(now);
     }
 
     /// Tells the time when that is due.
-    pub(crate) fn tell(&mut self, now: u64) {
-        if self.tell_at() <= now {
+    pub(crate) fn keep_time(&mut self, now: u64) {
+        if self.sync_at() <= now {
             self.send(now, 0, &[], &[]);
         }
     }
 
-    pub(crate) fn tell_at(&self) -> u64 {
-        match self.told {
+    pub(crate) fn sync_at(&self) -> u64 {
+        match self.synced {
             _ if !self.sync => u64::MAX,
             None => 0,
-            Some(told) => told + self.latency,
+            Some(synced) => synced + self.latency,
         }
     }
 
     /// Time before which more may come.
     pub(crate) fn horizon(&self) -> u64 {
-        if self.sync { self.heard } else { u64::MAX }
+        if self.sync { self.peer_time } else { u64::MAX }
     }
 
     /// The next message that has arrived at `now`; those that only tell the time are left out.
@@ -163,8 +163,8 @@ impl Peer {
             let mut header = [0; 64];
             self.memory.read_exact_at(&mut header, at).unwrap();
             let time = u64::from_le_bytes(header[48..56].try_into().unwrap());
-            assert!(time >= self.heard, "time goes back");
-            self.heard = time;
+            assert!(time >= self.peer_time, "time goes back");
+            self.peer_time = time;
             if self.sync && time > now {
                 return None;
             }

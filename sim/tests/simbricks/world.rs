@@ -79,7 +79,7 @@ impl World {
     fn turn(&mut self) {
         let started = Instant::now();
         let now = self.now;
-        self.links().for_each(|link| link.tell(now));
+        self.links().for_each(|link| link.keep_time(now));
         loop {
             let mut moved = false;
             for at in 0..2 {
@@ -108,8 +108,8 @@ impl World {
                 thread::sleep(Duration::from_micros(if self.sync { 0 } else { 20 }));
             }
             if self.sync {
-                let tell_at = self.links().map(|link| link.tell_at()).min().unwrap();
-                self.now = horizon.min(tell_at);
+                let sync_at = self.links().map(|link| link.sync_at()).min().unwrap();
+                self.now = horizon.min(sync_at);
             }
             return;
         }
