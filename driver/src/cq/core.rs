@@ -117,7 +117,10 @@ impl<B: Backend> CqCore<B> {
     /// back what they report of a shared receive queue.
     pub(crate) fn detach(&self, qpn: u32) {
         let pending = &mut *lock(&self.pending);
-        let life = pending.attached.get_mut(qpn as usize).and_then(Option::take);
+        let life = pending
+            .attached
+            .get_mut(qpn as usize)
+            .and_then(Option::take);
         pending.ring.retain(|bytes| {
             let cqe = Cqe::parse(bytes);
             let stays = cqe.qpn != qpn;

@@ -66,7 +66,11 @@ impl Link {
 
     /// Time that may not be passed: before it more may arrive.
     pub(super) fn horizon(&self) -> u64 {
-        if self.is_sync() { self.peer_time } else { u64::MAX }
+        if self.is_sync() {
+            self.peer_time
+        } else {
+            u64::MAX
+        }
     }
 
     /// When the peer is due the time.
