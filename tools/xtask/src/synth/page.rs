@@ -99,8 +99,7 @@ pub(super) fn page(record: &Record) -> String {
         text.push_str("Not measured yet.\n");
     } else {
         text.push_str(
-            "`cargo xtask synth --engine`: flat, a quarter of an hour and 3 GB each, by one processor. Measured before \
-             congestion control, traffic classes and PFC were in the engine: their area is not in these figures.\n\n",
+            "`cargo xtask synth --engine`: flat, a quarter of an hour and 3 GB each, by one processor.\n\n",
         );
         table(&mut text, "build", record.engines.iter(), false);
         for (name, cost) in &record.engines {
