@@ -1,17 +1,18 @@
-//! Counts reads of memory for READ responses: those that were checked, and in the same order those that are over.
+//! Counts accesses to memory for a peer, READ responses or atomics: those that were checked, and in the same order those that
+//! are over.
 //!
-//! Whoever took the right to a region away, and then waits until as many are over as were checked, knows that nothing reads
+//! Whoever took the right to a region away, and then waits until as many are over as were checked, knows that nothing accesses
 //! the region any more (IBA vol. 1, 10.6.5: an invalidated key gives no access).
 //!
 //! Latency: 2 cycles.
 use crate::prelude::*;
 
-/// Counts of reads.
+/// Counts of accesses, of which 2^A are not over.
 #[derive(Block)]
-pub struct ReadCount {
+pub struct AccessCount<const A: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// A read is checked in this cycle.
+    /// An access is checked in this cycle.
     pub checked: Signal<In, Bit>,
     /// There is room to count one that is asked for or not to be.
     pub ready: Signal<Out, Bit>,
@@ -21,21 +22,27 @@ pub struct ReadCount {
     pub dropped: Signal<In, Bit>,
     /// The oldest one that was asked for has its answer.
     pub answered: Signal<In, Bit>,
-    /// Reads checked, modulo 2^16.
+    /// The oldest one is over.
+    pub ends: Signal<Out, Bit>,
+    /// Accesses checked, modulo 2^16.
     pub begun: Signal<Out, Bits<16>>,
-    /// Reads over, modulo 2^16.
+    /// Accesses over, modulo 2^16.
     pub over: Signal<Out, Bits<16>>,
 
     /// Of each that is not over: it was asked for.
-    kinds: Fifo<Bits<1>, 8>,
+    kinds: Fifo<Bits<1>, A>,
     /// Answers of those.
     answers: Reg<Bits<8>>,
     came: Reg<Bits<16>>,
     gone: Reg<Bits<16>>,
 }
 
-impl Logic for ReadCount {
-    describe!("read_count", "Counts reads for READ responses, in order.");
+impl<const A: usize> Logic for AccessCount<A> {
+    describe!(
+        "access_count",
+        format!("{A}"),
+        "Counts accesses to memory for a peer, in order."
+    );
 
     #[kernel]
     fn update(&mut self) {
@@ -45,15 +52,16 @@ impl Logic for ReadCount {
         kinds.s.valid = asked | dropped;
         kinds.s.payload = bits::<1>(0).replace_bit(0, asked);
         ready = kinds.s.ready;
-        let reads = kinds.m.payload.bit(0);
-        let ends = kinds.m.valid & (!reads | answers.any());
-        kinds.m.ready = ends;
-        if answered & !(ends & reads) {
+        let waits = kinds.m.payload.bit(0);
+        let over_now = kinds.m.valid & (!waits | answers.any());
+        kinds.m.ready = over_now;
+        ends = over_now;
+        if answered & !(over_now & waits) {
             answers = answers + 1;
-        } else if ends & reads & !answered {
+        } else if over_now & waits & !answered {
             answers = answers - 1;
         }
-        if ends {
+        if over_now {
             gone = gone + 1;
         }
         begun = came;

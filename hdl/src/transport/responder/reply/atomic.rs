@@ -16,6 +16,7 @@
 //!
 //! Throughput: an atomic in 2 cycles. Assumes: operations are aligned to 8 bytes; no more than 16 come before one has left
 //! (`returned`); at least 3 cycles from a read request to its beat.
+use super::accesses::AccessCount;
 use super::results::Results;
 use super::types::*;
 use crate::bus::types::{ReadReq, WriteCmd};
@@ -90,14 +91,10 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     commands: Skid<WriteCmd>,
     values: Fifo<NewValue, 4>,
     issued: Reg<Bits<16>>,
-    /// Of each that is computed: it writes.
-    kinds: Fifo<Bits<1>, 4>,
-    /// Writes with a response, of atomics that are not over.
-    answered: Reg<Bits<5>>,
+    /// An atomic is asked for with its write.
+    count: AccessCount<4>,
     /// `written` of the cycle before.
     counted: Reg<Bits<16>>,
-    came: Reg<Bits<16>>,
-    gone: Reg<Bits<16>>,
     results: Results<Q>,
     // places in a beat
     #[init(Constant::new((K as u64 / 8 - 1).to_bits()))]
@@ -122,25 +119,11 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
 
     #[kernel]
     fn update(&mut self) {
-        // the oldest one is over
-        let has_write = kinds.m.payload.bit(0);
-        let ends = kinds.m.valid & (!has_write | answered.any());
-        kinds.m.ready = ends;
-        let responds = written.bit(0) ^ counted.bit(0);
         counted = written;
-        if responds & !(ends & has_write) {
-            answered = answered + 1;
-        } else if ends & has_write & !responds {
-            answered = answered - 1;
-        }
-        if valid {
-            came = came + 1;
-        }
-        if ends {
-            gone = gone + 1;
-        }
-        begun = came;
-        over = gone;
+        count.checked = valid;
+        count.answered = written.bit(0) ^ counted.bit(0);
+        begun = count.begun;
+        over = count.over;
 
         // the next one, looked up among those under way in the cycle behind
         ops.s.valid = valid;
@@ -175,7 +158,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         }
         hits = hits_now;
         let mut used_next = used;
-        if ends {
+        if count.ends {
             head = head + 1;
             used_next = used & !head_bit;
         }
@@ -254,8 +237,8 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
             issued_next = issued + 1;
         }
         issued = issued_next;
-        kinds.s.valid = step_1;
-        kinds.s.payload = bits::<1>(0).replace_bit(0, writes);
+        count.asked = step_1 & writes;
+        count.dropped = step_1 & !writes;
 
         // answer
         results.s.valid = valid_1 & commands.s.ready;

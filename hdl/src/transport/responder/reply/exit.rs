@@ -149,19 +149,14 @@ impl Logic for Exit {
         }
 
         outcomes.s.valid = (leaves & reports) | (fire & p.atomic & p.ends & !bad);
+        let of = if at_once { p } else { d };
+        let fails = was_bad & !at_once;
         outcomes.s.payload = blank;
-        outcomes.s.payload.qpn = d.qpn;
-        outcomes.s.payload.psn = d.psn + 1;
-        copy!(outcomes.s.payload <= d; generation, duplicate, atomic, offset, waits, blocked);
-        outcomes.s.payload.over = d.last | was_bad;
-        outcomes.s.payload.failed = was_bad & !d.duplicate;
-        if at_once {
-            outcomes.s.payload.qpn = p.qpn;
-            outcomes.s.payload.psn = p.psn + 1;
-            copy!(outcomes.s.payload <= p; generation, duplicate, atomic, offset, waits, blocked);
-            outcomes.s.payload.over = p.last;
-            outcomes.s.payload.failed = false;
-        }
+        outcomes.s.payload.qpn = of.qpn;
+        outcomes.s.payload.psn = of.psn + 1;
+        copy!(outcomes.s.payload <= of; generation, duplicate, atomic, offset, waits, blocked);
+        outcomes.s.payload.over = of.last | fails;
+        outcomes.s.payload.failed = fails & !of.duplicate;
         // what is the same for all of them needs no register
         outcomes.m.ready = served.ready;
         served.valid = outcomes.m.valid;

@@ -58,7 +58,7 @@ use crate::bus::types::{
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::transport::responder::event::{RqEvent, RqEventKind};
-use accesses::ReadCount;
+use accesses::AccessCount;
 use admit::Admit;
 use atomic::AtomicUnit;
 use exit::Exit;
@@ -147,7 +147,7 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     failed: Fifo<PlaceError, 4>,
     cutter: Cutter<Q>,
     exit: Exit,
-    reads: ReadCount,
+    reads: AccessCount<8>,
     atomic: AtomicUnit<W, K, Q>,
     packets: Packets,
     ack_room: Reg<Bit>,
