@@ -117,21 +117,11 @@ impl Logic for SqTermsOf {
             & !sq_event.status.any()
             & ((sq_event.fence & state.reads.any())
                 | (sq_event.answered & (state.reads >= image.max_rd_atomic)));
-        // a READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else 2^13 may be, or if READs
-        // are among them nearly 2^23; what was sent before, and UC and UD packets, may always go
-        let all = state.inflight.resize::<25>() + sq_event.packets.resize::<25>();
-        let crowded = if answered {
-            fresh & all.slice::<2>(23).any()
-        } else if state.resend.any() {
-            false
-        } else if state.reads.any() {
-            (image.qp_type == RC) & (state.inflight.bit(23) | state.inflight.slice::<10>(13).all())
-        } else {
-            (image.qp_type == RC) & state.inflight.slice::<11>(13).any()
-        };
+        let is_rc = image.qp_type == RC;
+        let crowded = has_most(answered, fresh, is_rc, sq_event.packets, state);
         // what is sent again counts from where it began: with nothing ahead a packet may always go
         let ahead = state.inflight - state.resend;
-        let full = windowed & (ahead > spare.resize::<24>()) & (image.qp_type == RC);
+        let full = windowed & (ahead > spare.resize::<24>()) & is_rc;
         out.read_bound = read_bound;
         out.room = !(fresh & state.used.bit(image.ot_log)) & !crowded & !full & !read_bound;
         // Answer
@@ -203,6 +193,23 @@ impl Logic for SqTermsOf {
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
         terms = out;
     }
+}
+
+/// As many PSNs are outstanding as may be. A READ takes its PSNs at once, and only if less than 2^23 are then outstanding; else
+/// 2^13 may be, or if READs are among them nearly 2^23; what was sent before, and UC and UD packets, may always go.
+#[kernel_fn]
+fn has_most(answered: Bit, fresh: Bit, is_rc: Bit, packets: Bits<24>, state: SqState) -> Bit {
+    let all = state.inflight.resize::<25>() + packets.resize::<25>();
+    let most = if answered {
+        fresh & all.slice::<2>(23).any()
+    } else if state.resend.any() {
+        false
+    } else if state.reads.any() {
+        is_rc & (state.inflight.bit(23) | state.inflight.slice::<10>(13).all())
+    } else {
+        is_rc & state.inflight.slice::<11>(13).any()
+    };
+    most
 }
 
 /// All that was granted has left: of a packet whose payload could not be read, and of those behind it, none counts.
