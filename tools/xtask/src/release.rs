@@ -27,7 +27,7 @@ type Folder = (String, Board, Option<u64>);
 
 /// All of them.
 fn folders() -> Vec<Folder> {
-    let boards = Board::ALL.iter().map(|&board| match board {
+    let boards = Board::all().map(|board| match board {
         Board::Generic => ("generic-512".into(), board, None),
         _ => (board.name().into(), board, None),
     });
@@ -93,6 +93,6 @@ mod tests {
         let top = scratch.path().join("a").join(TITLE).join("small");
         assert!(top.join("README.md").is_file());
         let names: Vec<_> = folders().into_iter().map(|folder| folder.0).collect();
-        assert_eq!(names.len(), Board::ALL.len() + 1, "{names:?}");
+        assert_eq!(names.len(), Board::all().count() + 1, "{names:?}");
     }
 }

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
-use clap::ValueEnum;
 use ferroce_hdl::emit::Module;
 use ferroce_hdl::engine::builds::{STANDARD, WIDTHS};
 
-use self::board::Card;
-use self::board::{cards, ecp5};
+use self::board::card::{CARDS, FILE};
+use self::board::ecp5;
 use crate::Usage;
 use crate::output::put;
 
+pub use board::card::Card;
 pub use bundle::Bundle;
 pub use memory::Memories;
 pub use rtl::Build;
@@ -26,9 +26,10 @@ pub use rtl::Build;
 /// Options of the task.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to write it for.
-    #[arg(long, value_enum, default_value = "generic")]
-    board: Board,
+    /// What to write it for: generic, the engine alone; u50, u55c, u200, u250, u280, vcu118, versa_ecp5; or a folder with the
+    /// board.toml of a board of your own.
+    #[arg(long, value_name = "BOARD", default_value = "generic")]
+    board: String,
     #[command(flatten)]
     build: BuildArgs,
     /// Directory to write; it is made, and has to be empty if it is there.
@@ -79,59 +80,55 @@ impl BuildArgs {
     }
 }
 
-/// Boards that the engine can be written for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// A board that the engine can be written for.
+#[derive(Clone, Copy, Debug)]
 pub enum Board {
     /// The engine alone, with AXI ports.
     Generic,
-    /// Alveo U50, by Vivado.
-    U50,
-    /// Alveo U55C, by Vivado.
-    U55c,
-    /// Alveo U200, by Vivado.
-    U200,
-    /// Alveo U250, by Vivado.
-    U250,
-    /// Alveo U280, by Vivado.
-    U280,
-    /// VCU118, by Vivado.
-    Vcu118,
+    /// A PCIe card with an UltraScale+ FPGA, by Vivado.
+    Card(&'static Card),
     /// ECP5-5G Versa, by open tools.
-    #[value(name = "versa_ecp5")]
     VersaEcp5,
 }
 
 impl Board {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::Generic,
-        Self::U50,
-        Self::U55c,
-        Self::U200,
-        Self::U250,
-        Self::U280,
-        Self::Vcu118,
-        Self::VersaEcp5,
-    ];
+    /// Names of those that are no cards.
+    pub(crate) const OTHERS: [&str; 2] = ["generic", ecp5::NAME];
 
-    fn card(self) -> Option<&'static Card> {
-        match self {
-            Self::Generic | Self::VersaEcp5 => None,
-            Self::U50 => Some(&cards::U50),
-            Self::U55c => Some(&cards::U55C),
-            Self::U200 => Some(&cards::U200),
-            Self::U250 => Some(&cards::U250),
-            Self::U280 => Some(&cards::U280),
-            Self::Vcu118 => Some(&cards::VCU118),
+    /// Those of the project.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let cards = CARDS.iter().map(Self::Card);
+        [Self::Generic]
+            .into_iter()
+            .chain(cards)
+            .chain([Self::VersaEcp5])
+    }
+
+    /// The board of this name, or that of a folder with a `board.toml`.
+    ///
+    /// # Errors
+    /// [`Usage`] with the names that are there, or with what is wrong with the folder.
+    pub fn find(name: &str) -> Result<Self, Usage> {
+        if let Some(board) = Self::all().find(|board| board.name() == name) {
+            return Ok(board);
         }
+        if Path::new(name).is_dir() {
+            return Card::read(Path::new(name)).map(Self::Card);
+        }
+        let names: Vec<_> = Self::all().map(Self::name).collect();
+        Err(Usage(format!(
+            "--board {name}: {}, or a folder with a {FILE}",
+            names.join(", ")
+        )))
     }
 
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Generic => "generic",
+            Self::Card(card) => &card.name,
             Self::VersaEcp5 => ecp5::NAME,
-            _ => self.card().map_or("generic", |card| card.name),
         }
     }
 
@@ -178,10 +175,11 @@ impl Board {
     /// # Errors
     /// [`Usage`] with what is missing.
     pub fn holds(self, modules: &[Module]) -> Result<(), Usage> {
-        let (Some(card), needs) = (self.card(), Memories::of(modules)) else {
+        let Self::Card(card) = self else {
             return Ok(());
         };
-        let (needs, has) = ((needs.ramb36(), needs.uram), card.memories);
+        let needs = Memories::of(modules);
+        let (needs, has) = ((needs.ramb36(), needs.uram), (card.ramb36, card.uram));
         if needs.0 <= has.0 && needs.1 <= has.1 {
             return Ok(());
         }
@@ -194,10 +192,10 @@ impl Board {
     /// The files of a build of `modules` for this board.
     #[must_use]
     pub fn bundle(self, build: &Build, modules: &[Module]) -> Bundle {
-        match (self, self.card()) {
-            (_, Some(card)) => board::card(card, build, modules),
-            (Self::VersaEcp5, _) => ecp5::bundle(build, modules),
-            _ => text::generic(build, modules),
+        match self {
+            Self::Generic => text::generic(build, modules),
+            Self::Card(card) => board::bundle(card, build, modules),
+            Self::VersaEcp5 => ecp5::bundle(build, modules),
         }
     }
 }
@@ -205,18 +203,15 @@ impl Board {
 /// The pages of the boards: path below the root of the repository, and text.
 #[must_use]
 pub fn pages() -> Vec<(String, String)> {
-    let page = |board: &Board| match (board, board.card()) {
-        (_, Some(card)) => Some(board::text::page(card)),
-        (Board::VersaEcp5, _) => Some(ecp5::page()),
-        _ => None,
+    let page = |board: Board| {
+        let text = match board {
+            Board::Generic => return None,
+            Board::Card(card) => board::text::page(card),
+            Board::VersaEcp5 => ecp5::page(),
+        };
+        Some((format!("docs/boards/{}.md", board.name()), text))
     };
-    let named = |board: &Board| {
-        Some((
-            format!("docs/boards/{}.md", Board::name(*board)),
-            page(board)?,
-        ))
-    };
-    Board::ALL.iter().filter_map(named).collect()
+    Board::all().filter_map(page).collect()
 }
 
 /// What is generated for each board alone: constraints by function, and settings of its scripts. Path below the root of
@@ -224,7 +219,7 @@ pub fn pages() -> Vec<(String, String)> {
 #[must_use]
 pub fn constraints() -> Vec<(String, String)> {
     let mut files = Vec::new();
-    for board in Board::ALL.iter().filter(|board| **board != Board::Generic) {
+    for board in Board::all().filter(|board| !matches!(board, Board::Generic)) {
         let bundle = board.bundle(&board.standard(), &[]);
         for (path, text) in bundle.files() {
             let name = path.strip_prefix("constraints/").unwrap_or(path);
@@ -280,7 +275,8 @@ pub fn run(args: &Args) -> Result<()> {
         println!("wrote {folder}");
         return Ok(());
     };
-    let files = write(args.board, &args.build, out, args.force)?;
+    let board = Board::find(&args.board)?;
+    let files = write(board, &args.build, out, args.force)?;
     println!(
         "wrote {files} files to {}; README.md there has the next commands",
         out.display()
@@ -304,11 +300,19 @@ mod tests {
         };
         // 641 UltraRAMs, 1345 block RAMs: one more than the U50 has
         for (style, words) in [("ultra", 641 * 4096), ("block", 1345 * 512)] {
-            let error = Board::U50.holds(&[of(style, words)]).unwrap_err();
+            let error = Board::find("u50")
+                .unwrap()
+                .holds(&[of(style, words)])
+                .unwrap_err();
             let text = error.to_string();
             assert!(text.contains("the Alveo U50 has 1344 and 640"), "{text}");
             assert!(!text.contains('\n'));
-            assert!(Board::U250.holds(&[of(style, words)]).is_ok());
+            assert!(
+                Board::find("u250")
+                    .unwrap()
+                    .holds(&[of(style, words)])
+                    .is_ok()
+            );
             assert!(Board::Generic.holds(&[of(style, words)]).is_ok());
         }
     }

@@ -1,7 +1,7 @@
 //! Every port of a top has its constraints, and every constraint its port.
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{file, hollow, shells};
+use super::{card, file, hollow, shells};
 use ferroce::emit::{Board, Bundle};
 
 /// Ports of the top, bit by bit as constraints name them, and whether it is an output.
@@ -90,7 +90,7 @@ fn faults_lpf(bundle: &Bundle, board: Board) -> Vec<String> {
 
 /// What is wrong with the constraints of a board.
 fn faults(bundle: &Bundle, board: Board) -> Vec<String> {
-    if board == Board::VersaEcp5 {
+    if matches!(board, Board::VersaEcp5) {
         return faults_lpf(bundle, board);
     }
     let ports = ports(bundle, board);
@@ -156,10 +156,38 @@ fn every_port_has_its_constraints_and_every_constraint_its_port() {
         let bundle = hollow(board);
         assert_eq!(faults(&bundle, board), [""; 0], "{board:?}");
         assert!(ports(&bundle, board).len() > 20, "{board:?}");
-        let hbm = matches!(board, Board::U50 | Board::U55c | Board::U280);
+        let hbm = ["u50", "u55c", "u280"].contains(&board.name());
         let top = file(&bundle, &format!("shell/ferroce_{}.v", board.name()));
         assert_eq!(top.contains("assign hbm_cattrip = 1'b0;"), hbm, "{board:?}");
     }
+}
+
+#[test]
+fn a_board_in_a_folder_of_ones_own_has_all_that_those_of_the_project_have() {
+    let u50 = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../constraints/u50/board.toml"
+    );
+    let text = std::fs::read_to_string(u50).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("board.toml");
+    std::fs::write(&path, text.replace("name = \"u50\"", "name = \"mine\"")).unwrap();
+    let board = Board::find(folder.path().to_str().unwrap()).unwrap();
+    let bundle = hollow(board);
+    assert_eq!(faults(&bundle, board), [""; 0]);
+    let paths = |bundle: &Bundle| -> Vec<_> {
+        let paths = bundle
+            .files()
+            .map(|(path, _)| path.replace("_u50", "_mine"));
+        paths.collect()
+    };
+    assert_eq!(paths(&bundle), paths(&hollow(card("u50"))));
+    std::fs::write(&path, "name = \"mine\"\n").unwrap();
+    let why = Board::find(folder.path().to_str().unwrap()).unwrap_err();
+    let why = why.to_string();
+    assert!(why.contains("board.toml: ") && why.contains("missing field"));
+    let why = Board::find("u51").unwrap_err().to_string();
+    assert!(why.contains("u50") && why.contains("or a folder"), "{why}");
 }
 
 /// What is wrong when the first `from` of a file is `to`.
@@ -213,7 +241,7 @@ fn a_port_without_constraints_and_a_constraint_without_port_are_found() {
             "led_link, which is no port",
         ),
     ] {
-        let found = spoilt(Board::U50, path, from, to);
+        let found = spoilt(card("u50"), path, from, to);
         assert!(found.contains(part), "{from}: {found}");
     }
     let pins = "constraints/pins.lpf";
@@ -251,7 +279,7 @@ fn a_port_without_constraints_and_a_constraint_without_port_are_found() {
 
 #[test]
 fn the_constraints_of_a_cell_name_its_ports_and_registers() {
-    let bundle = hollow(Board::U50);
+    let bundle = hollow(card("u50"));
     let mut cells = 0;
     for (path, text) in bundle.files() {
         let Some(cell) = path.strip_prefix("constraints/scoped/") else {

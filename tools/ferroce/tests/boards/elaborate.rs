@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::{engine, file, has, hollow, log, run, shells, write};
+use super::{card, engine, file, has, hollow, log, run, shells, write};
 use ferroce::emit::Board;
 
 fn command<'a>(readme: &'a str, program: &str) -> Vec<&'a str> {
@@ -36,7 +36,7 @@ fn verilator_and_yosys_read_every_shell() {
 
 #[test]
 fn a_shell_takes_the_whole_engine() {
-    let board = Board::U50;
+    let board = card("u50");
     let (build, modules) = engine(512);
     let bundle = board.bundle(&build, modules).signed("0123456789abcdef");
     let top = file(&bundle, "rtl/ferroce.v");
@@ -66,7 +66,7 @@ fn what_is_left_open_is_seen() {
         return;
     }
     // The lint is no formality: a port less, and it fails.
-    let bundle = hollow(Board::U50);
+    let bundle = hollow(card("u50"));
     let folder = tempfile::tempdir().unwrap();
     write(&bundle, folder.path());
     let path = folder.path().join("shell/ferroce_nic_100g.v");

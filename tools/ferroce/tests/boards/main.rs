@@ -27,10 +27,12 @@ pub(crate) fn engine(width: usize) -> (Build, &'static [Module]) {
 
 /// Boards that have a shell.
 pub(crate) fn shells() -> impl Iterator<Item = Board> {
-    Board::ALL
-        .iter()
-        .copied()
-        .filter(|board| *board != Board::Generic)
+    Board::all().filter(|board| !matches!(board, Board::Generic))
+}
+
+/// A card of the project.
+pub(crate) fn card(name: &str) -> Board {
+    Board::find(name).unwrap()
 }
 
 /// What the task writes for a board, with nothing in the engine but its ports.

@@ -1,7 +1,7 @@
 //! Scripts of the tools.
 use ferroce_proto::abi::pci;
 
-use super::Card;
+use super::card::Card;
 
 /// Makes the vendor's blocks.
 pub(crate) const IP: &str = include_str!("../../../../../hdl/shell/vivado/ip.tcl");
@@ -25,7 +25,7 @@ pub(crate) fn settings(card: &Card) -> String {
          set gt_group {{{}}}\n\
          # PCIe: site of the block (empty: the default of the vendor's block for this part), quad of lane 0.\n\
          set pcie_location {{{}}}\n\
-         set pcie_quad GTY_Quad_227\n\
+         set pcie_quad {}\n\
          # PCI identity; a product needs one of its own.\n\
          set pci_vendor {:04x}\n\
          set pci_device {:04x}\n\
@@ -36,8 +36,9 @@ pub(crate) fn settings(card: &Card) -> String {
         card.part,
         card.refclk_mhz,
         card.cmac,
-        card.gt_group.unwrap_or_default(),
-        card.pcie_location.unwrap_or_default(),
+        card.gt_group.as_deref().unwrap_or_default(),
+        card.pcie_location.as_deref().unwrap_or_default(),
+        card.pcie_quad,
         pci::VENDOR,
         pci::DEVICE,
         pci::SUBSYSTEM_HARDWARE,
@@ -49,7 +50,7 @@ pub(crate) fn settings(card: &Card) -> String {
 /// The description that FuseSoC reads.
 pub(crate) fn core(card: &Card, sources: &[String]) -> String {
     let sources: String = sources.iter().map(|p| format!("      - {p}\n")).collect();
-    let name = card.name;
+    let name = &card.name;
     format!(
         "CAPI=2:\n\
          name: ferroce:nic:ferroce_{name}:{version}\n\

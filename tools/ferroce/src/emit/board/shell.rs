@@ -2,7 +2,7 @@
 //! Names here and in comments are without the `ferroce_` that all modules have.
 use std::fmt::Write;
 
-use super::{Card, Role};
+use super::card::{Card, LAMPS, Role};
 
 macro_rules! verilog {
     ($folder:literal: $($name:literal),*) => {
@@ -43,23 +43,20 @@ pub(crate) const VENDOR_ECP5: &str = include_str!("../../../../../hdl/shell/stub
 /// Stand-ins for the vendor's blocks, for tools that do not have them.
 pub(crate) const VENDOR: &str = include_str!("../../../../../hdl/shell/stub/vendor.v");
 
-/// Ports of `nic_100g` that a board need not have.
-const OPTIONAL: [&str; 3] = ["led_link", "led_activity", "led_fault"];
-
 /// The top: `nic_100g` and the pins of this board.
 pub(crate) fn top(card: &Card) -> String {
     let mut ports = vec![];
     let mut connections = vec![];
     let mut assigns = String::new();
-    for pin in card.pins {
+    for pin in &card.pins {
         let direction = match pin.role {
             Role::Clock | Role::Reset => "input  wire",
-            Role::Lamp | Role::Level(_) => "output wire",
+            Role::Lamp | Role::Low | Role::High => "output wire",
         };
         ports.push(format!("{direction}        {}", pin.port));
         match pin.role {
-            Role::Level(level) => {
-                let level = u8::from(level);
+            Role::Low | Role::High => {
+                let level = u8::from(pin.role == Role::High);
                 let _ = writeln!(assigns, "    assign {} = 1'b{level};", pin.port);
             }
             _ => connections.push(format!(".{0}({0})", pin.port)),
@@ -75,7 +72,7 @@ pub(crate) fn top(card: &Card) -> String {
         }
     }
     let has = |port: &str| card.pins.iter().any(|p| p.port == port);
-    let missing: Vec<_> = OPTIONAL.iter().filter(|port| !has(port)).collect();
+    let missing: Vec<_> = LAMPS.iter().filter(|port| !has(port)).collect();
     let mut unused = String::new();
     for port in &missing {
         let _ = writeln!(unused, "    wire {port};");

@@ -3,7 +3,8 @@ use std::fmt::Write;
 
 use ferroce_hdl::emit::Module;
 
-use super::{Build, Card, Role};
+use super::Build;
+use super::card::{Card, Role};
 use crate::emit::text::sizes;
 
 /// Said on each page of a board.
@@ -21,7 +22,7 @@ pub(crate) fn page(card: &Card) -> String {
          ```sh\ncargo xtask emit --board {name} --out out\ncd out && vivado -mode batch -source build.tcl\n```\n\n\
          | | |\n|---|---|\n\
          | part | `{part}` |\n\
-         | PCIe | Gen3 x16, reference clock 100 MHz, block {pcie}, lane 0 in quad 227 |\n\
+         | PCIe | Gen3 x16, reference clock 100 MHz, block {pcie}, lane 0 in quad {quad} |\n\
          | port | {port}, 100G with RS-FEC, reference clock {refclk} MHz |\n\
          | CMAC | `{cmac}`, transceivers {gt} |\n\
          | clocks | core 250 MHz (PCIe), MAC 322.265625 MHz, 125 MHz for the transceivers' start |\n\
@@ -29,14 +30,17 @@ pub(crate) fn page(card: &Card) -> String {
         title = card.title,
         name = card.name,
         part = card.part,
-        port = card.port,
+        port = card.cage,
+        quad = card.pcie_quad.trim_start_matches("GTY_Quad_"),
         pcie = card
             .pcie_location
+            .as_ref()
             .map_or("at its default site".into(), |site| format!("`{site}`")),
         refclk = card.refclk_mhz,
         cmac = card.cmac,
         gt = card
             .gt_group
+            .as_ref()
             .map_or("not known here: `gt_group=...`".into(), |g| format!(
                 "`{g}`"
             )),
@@ -45,15 +49,15 @@ pub(crate) fn page(card: &Card) -> String {
         let _ = writeln!(text, "| power budget | {power} W |");
     }
     text += "\n## Pins\n\n| port | pin | I/O standard | is |\n|---|---|---|---|\n";
-    for pin in card.pins {
+    for pin in &card.pins {
         let what = match pin.role {
             Role::Clock => "reference clock",
             Role::Reset => "reset of PCIe, active low",
             Role::Lamp => "lamp",
-            Role::Level(false) => "driven low",
-            Role::Level(true) => "driven high",
+            Role::Low => "driven low",
+            Role::High => "driven high",
         };
-        let standard = pin.standard.unwrap_or("transceiver");
+        let standard = pin.standard.as_deref().unwrap_or("transceiver");
         let _ = writeln!(
             text,
             "| `{}` | {} | {standard} | {what} |",
@@ -61,13 +65,16 @@ pub(crate) fn page(card: &Card) -> String {
         );
     }
     text += "\n| lane | rx p | rx n | tx p | tx n |\n|---|---|---|---|---|\n";
-    for (name, lanes) in [("PCIe", &card.pcie[..]), (card.port, &card.qsfp[..])] {
+    for (name, lanes) in [
+        ("PCIe", &card.pcie[..]),
+        (card.cage.as_str(), &card.qsfp[..]),
+    ] {
         for (lane, [a, b, c, d]) in lanes.iter().enumerate() {
             let _ = writeln!(text, "| {name} {lane} | {a} | {b} | {c} | {d} |");
         }
     }
     text += "\n## Notes\n\n";
-    for note in card.notes {
+    for note in &card.notes {
         let _ = writeln!(text, "* {note}");
     }
     text
@@ -81,7 +88,7 @@ pub(crate) fn readme(card: &Card, build: &Build, modules: &[Module]) -> String {
          A 100G RoCEv2 NIC: engine, PCIe Gen3 x16, one QSFP28 ({}). Written by `cargo xtask emit --board {}`; do not edit.\n\n\
          **Nothing of this was run in Vivado or on a board.** The Verilog was read by Verilator and Yosys with stand-ins for\n\
          the vendor's blocks; the crossings were simulated; that each port has constraints and each constraint a port is tested.\n\n",
-        card.title, card.port, card.name
+        card.title, card.cage, card.name
     );
     text += &sizes(build, modules);
     let _ = write!(
@@ -108,7 +115,7 @@ pub(crate) fn readme(card: &Card, build: &Build, modules: &[Module]) -> String {
          ## Board\n\n",
         top = top,
     );
-    for note in card.notes {
+    for note in &card.notes {
         let _ = writeln!(text, "* {note}");
     }
     text

@@ -1,7 +1,7 @@
 //! Constraints of a card, by what they are for.
 use std::fmt::Write;
 
-use super::{Card, Role};
+use super::card::{Card, Role};
 
 /// Name and text of each file.
 pub(crate) fn files(card: &Card) -> [(&'static str, String); 4] {
@@ -19,15 +19,16 @@ fn clocks(card: &Card) -> String {
          # PCIe, the core's clock; 322.265625 MHz of the MAC; 125 MHz, from 250 MHz by an MMCM.\n\
          create_clock -name pcie_refclk -period 10.000 [get_ports pcie_refclk_p]\n\
          create_clock -name qsfp_refclk -period {} [get_ports qsfp_refclk_p]\n",
-        card.title, card.refclk_ns
+        card.title,
+        card.refclk_ns().expect("checked")
     )
 }
 
 fn pins(card: &Card) -> String {
-    let mut text = format!("# {}: pins. Cage {}.\n", card.title, card.port);
-    for pin in card.pins {
-        let site = pin.site;
-        let _ = match pin.standard {
+    let mut text = format!("# {}: pins. Cage {}.\n", card.title, card.cage);
+    for pin in &card.pins {
+        let site = &pin.site;
+        let _ = match &pin.standard {
             None => writeln!(
                 text,
                 "set_property PACKAGE_PIN {site} [get_ports {}]",
@@ -38,8 +39,8 @@ fn pins(card: &Card) -> String {
                     Role::Lamp => " SLEW SLOW DRIVE 8",
                     Role::Reset => " PULLUP true",
                     // A line that has to be low must not float up while the FPGA is configured.
-                    Role::Level(false) => " PULLDOWN true",
-                    Role::Level(true) | Role::Clock => "",
+                    Role::Low => " PULLDOWN true",
+                    Role::High | Role::Clock => "",
                 };
                 writeln!(
                     text,
@@ -90,15 +91,15 @@ fn timing(card: &Card) -> String {
          # a path between two clocks that no cell covers is timed, and fails.\n",
         card.title
     );
-    for pin in card.pins {
-        let port = pin.port;
+    for pin in &card.pins {
+        let port = &pin.port;
         let _ = match pin.role {
             Role::Clock => Ok(()),
             Role::Reset => writeln!(
                 text,
                 "set_false_path -from [get_ports {port}]\nset_input_delay 0 [get_ports {port}]"
             ),
-            Role::Lamp | Role::Level(_) => writeln!(
+            Role::Lamp | Role::Low | Role::High => writeln!(
                 text,
                 "set_false_path -to [get_ports {port}]\nset_output_delay 0 [get_ports {port}]"
             ),
