@@ -1,5 +1,4 @@
-// Says: one request is granted whenever there is one, and never two or one that does not ask; one that keeps asking is
-// granted within 9 takes.
+// Says: If there are requests, exactly one of them is granted. A request that stays is granted within 9 takes.
 // Assumes: nothing.
 module check_arbiter #(
     parameter N = 9

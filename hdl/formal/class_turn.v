@@ -1,10 +1,10 @@
-// Says: a queue that was paused in the cycle before starts no frame; the beats of a frame follow each other; a strict
-// queue that may start does so before all that are not, the highest first; while a queue may start and a beat may leave,
-// one leaves. No queue starves: one that keeps waiting and may start does so within 4 frames of queues that share; while
-// all that could start are in debt, every queue gets its quantum in each cycle, and none has more than that; none in debt
-// starts.
-// Assumes: weights do not change; a queue that has a beat has it until it leaves; 1 to 88 bytes are charged, to none
-// with a debt of 16,384 bytes.
+// Says: A queue that was paused in the cycle before starts no frame. The beats of a frame follow each other. A strict
+// queue that may start does so before all that are not strict, the highest number first. While a queue may start and a
+// beat may leave, one leaves. No queue starves: a queue that waits and may start does so within 4 frames of queues
+// that share. While all queues that could start are in debt, every queue gets its quantum in each cycle. No queue has
+// more credit than its quantum, and no queue in debt starts.
+// Assumes: Weights do not change. A queue that has a beat has it until it leaves. 1 to 88 bytes are charged, and no
+// queue with a debt of 16,384 bytes is charged.
 module check_class_turn (
     input clk,
     input rst,

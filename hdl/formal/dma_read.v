@@ -1,10 +1,10 @@
-// Says: an address that is offered on AR stands until it is taken; a burst is of type INCR and full width, of at most
-// 256 beats, and crosses no multiple of 4096; the list of a client's bursts under way never overflows, and holds what
-// was issued and not yet answered; each beat goes to the client whose ID it has and to no other; a beat is marked last
-// if it is the last one of a burst that its list (see `fifo`) has as the end of a request (one of each, see `split`):
-// one answer a request, in order; `idle` says that no burst is under way; RREADY is constant 1.
-// Assumes: requests of 1 to 8191 bytes; the slave answers only bursts that it took, no sooner than a cycle after it took
-// them, those of one ID in order (AXI4 A5.3).
+// Says: An address on AR does not change until it is taken. A burst is of type INCR and full width, has at most 256
+// beats, and crosses no multiple of 4096. The list of a client's bursts under way never overflows, and holds what was
+// issued and not yet answered. Each beat goes to the client of its ID and to no other. A beat is marked last if it
+// ends a burst that its list (see `fifo`) has as the end of a request (one of each, see `split`): one answer a
+// request, in order. `idle` means that no burst is under way. RREADY is constant 1.
+// Assumes: Requests of 1 to 8191 bytes. The slave answers only bursts that it took, no sooner than a cycle after it
+// took them, those of one ID in order (AXI4 A5.3).
 module check_dma_read #(
     parameter N = 9
 ) (

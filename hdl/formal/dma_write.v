@@ -1,9 +1,9 @@
-// Says: what is offered on AW and W stands until it is taken; each command leaves on AW once, in order, with its address,
-// its length and the ID of its client, as a burst of type INCR and full width; W carries the beats of the commands in the
-// order of AW, of each as many as AWLEN says, with WLAST on the last one alone; `issued` and `done` of a client count its
-// commands taken and its responses; `idle` says that no burst is under way; BREADY is constant 1.
-// Assumes: the client marks the last beat of a command and no other; the slave gives a response only for a burst whose
-// address it took. That a command does not cross a multiple of 4096 is for its client to see to.
+// Says: An offer on AW and W does not change until it is taken. Each command leaves on AW once, in order, with its
+// address, its length and the ID of its client, as a burst of type INCR and full width. W carries the beats of the
+// commands in the order of AW, as many of each as AWLEN says, with WLAST on the last one alone. `issued` and `done` of
+// a client count its commands taken and its responses. `idle` means that no burst is under way. BREADY is constant 1.
+// Assumes: The client marks the last beat of a command and no other. The slave gives a response only for a burst after
+// it took its address. Not shown: that a command crosses no multiple of 4096, which its client ensures.
 module check_dma_write #(
     parameter N = 6
 ) (

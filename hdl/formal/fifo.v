@@ -1,6 +1,6 @@
-// Says: every item that goes in comes out once, in order and unchanged; an offer stands until it is taken; the queue
-// holds 17 items, says how many it holds, and never refuses an item while it has room; an item is offered in the cycle
-// after it came, or after the one before it was taken.
+// Says: Each item that enters leaves once, in order and unchanged. An offer does not change until it is taken. The
+// queue holds 17 items, reports how many it holds, and never refuses an item while it has room. An item is offered in
+// the cycle after it entered, or after the item before it was taken.
 // Assumes: nothing.
 module check_fifo (
     input clk,

@@ -1,7 +1,7 @@
-// Says: an access of `len` bytes at `addr` is allowed exactly if it has no bytes or all of this holds: the entry that
+// Says: An access of `len` bytes at `addr` is allowed exactly if it has no bytes or all of this holds. The entry that
 // its key names is valid and has this key, the same protection domain and the right asked for (a window has none for
-// local reads); it is not another queue pair's; each byte addr + b with b < len, without wrapping at 2^64, lies between
-// `base` and `last` of the region. The answer comes 4 cycles after the request, and is made of the entry as it was in
+// local reads). It does not belong to another queue pair. Each byte addr + b with b < len, without wrapping at 2^64,
+// is between `base` and `last` of the region. The answer comes 4 cycles after the request, from the entry as it was in
 // the cycle of the request.
 // Assumes: nothing.
 module check_mr_port (

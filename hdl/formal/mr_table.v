@@ -1,8 +1,8 @@
-// Says: after the sweep an entry is valid only if a command has written it since reset; all copies of the table hold
-// the same; what a command writes stands there in the next cycle; what a peer invalidates is gone when the answer comes,
-// had its key and protection domain, and was a window of its queue pair only, or a region that may be invalidated;
-// and an entry that fits is never left there.
-// Assumes: no command writes during the sweep; an invalidation is asked for again only after its answer.
+// Says: After the sweep an entry is valid only if a command wrote it since reset. All copies of the table are equal.
+// What a command writes is there in the next cycle. An entry that a peer invalidates is invalid when the answer comes.
+// It had the key and protection domain, and was a window of its queue pair only, or a region that may be invalidated.
+// An entry that fits is always invalidated.
+// Assumes: No command writes during the sweep. An invalidation is asked for again only after its answer.
 module check_mr_table (
     input clk,
     input rst,

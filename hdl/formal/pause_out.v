@@ -1,6 +1,6 @@
-// Says: a bit of `pause_send` stays as it is for 16 cycles at least, and is set only for a priority that sends pauses, whose class
-// asks and is in no storm; a storm is over when its class asks no more; no class is refused that sends pauses, and none while no
-// class does.
+// Says: A bit of `pause_send` stays for at least 16 cycles. It is set only for a priority that sends pauses, if its
+// class asks and is in no storm. A storm is over when its class asks no more. A class that sends pauses is never
+// refused, and no class is refused while none sends pauses.
 // Assumes: nothing.
 module check_pause_out (
     input clk,

@@ -1,7 +1,7 @@
-// Says: with the expected PSN e, a packet of a reliable queue pair with PSN e is neither duplicate nor gap, one of
-// e - 1 ... e - 2^23 is a duplicate, one of e + 1 ... e + 2^23 - 1 a gap (all modulo 2^24), and neither of them is
-// accepted (IB1 9.7.1, 9.7.4.1.2).
-// Assumes: the packet is for a queue pair that receives, and passed its static checks.
+// Says: Let e be the expected PSN of a reliable queue pair. A packet with PSN e is neither duplicate nor gap. One of e
+// - 1 ... e - 2^23 is a duplicate, one of e + 1 ... e + 2^23 - 1 a gap (all modulo 2^24). Neither of these is accepted
+// (IB1 9.7.1, 9.7.4.1.2).
+// Assumes: The packet is for a queue pair that receives, and passed its static checks.
 module check_psn_receive (
     input packet,
     input unreliable, // = request.unreliable

@@ -1,6 +1,6 @@
-// Says: a response is in the window exactly if its PSN is one of una ... una + inflight - 1 modulo 2^24 and has left in
-// this incarnation; of a response that shows a loss (implied NAK) also the PSN that is missing must be in it (IB1
-// 9.7.5.1.1); of two acknowledgements taken as one either PSN may be; and `both` is 1 exactly if both PSNs are.
+// Says: A response is in the window exactly if its PSN is one of una ... una + inflight - 1 modulo 2^24 and has left
+// in this incarnation. If the response shows a loss (implied NAK), the missing PSN must be in the window too (IB1
+// 9.7.5.1.1). Of two acknowledgements taken as one either PSN may be, and `both` is 1 exactly if both are.
 // Assumes: nothing.
 module check_psn_send (
     input clk,

@@ -1,12 +1,12 @@
-// Says: the block walks the outstanding ring of a queue pair from the oldest message on and takes off exactly the
-// leading messages that are acknowledged (their last PSN is one of una - 2^23 ... una - 1 modulo 2^24), in error all of
-// them. Each message leaves once, in order, none beyond those in the ring; exactly those that asked for a CQE or failed
-// give a completion, with the index of their WQE; only entries of this ring are read. The report has the number of
-// messages that left and of READs and atomics among them; a last entry says that the failure of a queue pair is
-// complete, if it is to.
-// Assumes: a ring stands at a multiple of its size, which is at most the pool's (8 here), and holds no more messages
-// than it has entries; no message in the ring is written while it is walked (proof `sq_ring`); the state of the queue
-// pair comes once it was asked for.
+// Says: The block walks the outstanding ring of a queue pair from the oldest message on. It takes off exactly the
+// leading messages that are acknowledged (their last PSN is one of una - 2^23 ... una - 1 modulo 2^24), in error all
+// of them. Each message leaves once, in order, and none that is not in the ring. Exactly the messages that asked for a
+// CQE or failed give a completion, with the index of their WQE. Only entries of this ring are read. The report has the
+// number of messages that left, and of READs and atomics among them. A last entry reports that the failure of a queue
+// pair is complete, if that is asked for.
+// Assumes: A ring begins at a multiple of its size, which is at most the pool's (8 here), and holds no more messages
+// than it has entries. No message in the ring is written while it is walked (proof `sq_ring`). The state of the queue
+// pair comes after it was asked for.
 module check_retire (
     input clk,
     input rst,

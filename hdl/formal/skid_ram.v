@@ -1,5 +1,5 @@
-// Says: every item that goes in comes out once, in order and unchanged; an offer stands until it is taken; an item is
-// offered in the cycle after it came, and an empty stage takes two without the receiver's help.
+// Says: Each item that enters leaves once, in order and unchanged. An offer does not change until it is taken. An item
+// is offered in the cycle after it entered, and an empty stage takes two items while the receiver takes none.
 // Assumes: nothing.
 module check_skid_ram (
     input clk,

@@ -1,7 +1,7 @@
-// Says: a range of bytes leaves as bursts in order of address that together are its bytes, rounded out to whole beats;
-// the last one is marked, no other; a burst lies within one multiple of 2048 bytes (256 beats of 8), so it crosses no
-// multiple of 4096; it carries the tag of its range. An offer stands until it is taken.
-// Assumes: ranges of 1 to 8191 bytes; an input indicates whether they end in the multiple of 2048 of their first byte
+// Says: A range of bytes leaves as bursts in order of address. Together they are its bytes, rounded out to whole
+// beats. Only the last burst is marked. A burst is within one multiple of 2048 bytes (256 beats of 8), so it crosses
+// no multiple of 4096. It carries the tag of its range. An offer does not change until it is taken.
+// Assumes: Ranges of 1 to 8191 bytes. An input indicates whether they end in the multiple of 2048 of their first byte
 // (shown with `dma_read`).
 module check_split (
     input clk,

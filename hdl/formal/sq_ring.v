@@ -1,9 +1,9 @@
-// Says: the outstanding ring of a send queue never holds more messages than it has entries, so that a message that
-// starts takes the place of none that is still there: an entry is written, at ordinal `tail`, only when one is free, and
-// only when a message starts; it is the only event that moves `tail` and adds to the ring, by one; a report of `retire`
-// takes off what it says, a reset everything, and no other event changes what the ring holds.
-// Assumes: the terms are what `sq_room` proves; `retire` reports no more than there was (proof `retire`); the log of the
-// size does not change while the ring holds messages.
+// Says: The outstanding ring of a send queue never holds more messages than it has entries, so no message overwrites
+// another one. An entry is written, at ordinal `tail`, only when one is free, and only when a message starts. That
+// event alone moves `tail`, and it adds one to the ring. A report of `retire` takes off the number it names, a reset
+// everything. No other event changes what the ring holds.
+// Assumes: The terms are those that `sq_room` proves. `retire` reports no more than there was (proof `retire`). The
+// log of the size does not change while the ring holds messages.
 module check_sq_ring (
     input [3:0] kind, // = sq_event.kind
     input [15:0] retired, // = sq_event.count

@@ -1,7 +1,7 @@
-// Says: a message is new if none is at or behind the one being executed; a new message has room only if the outstanding
-// ring has a free entry; what is left in the ring after a report of `retire`, and whether the report is of this
-// incarnation of the queue pair.
-// Assumes: the ring holds no more messages than it has entries (proof `sq_ring`).
+// Says: A message is new if none is at or after the one being executed. A new message has room only if the outstanding
+// ring has a free entry. The block computes what is left in the ring after a report of `retire`, and whether the
+// report is of this incarnation of the queue pair.
+// Assumes: The ring holds no more messages than it has entries (proof `sq_ring`).
 module check_sq_room (
     input clk,
     input [15:0] retired, // = sq_event.count

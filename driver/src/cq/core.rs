@@ -36,7 +36,7 @@ pub(super) type Ring<B> = EntryRing<B, { Cqe::BYTES }>;
 pub(super) struct Pending<B: Backend> {
     /// The ring that the card writes, which the poller has too.
     pub(super) ring: Arc<Ring<B>>,
-    /// Lives of queue pairs by number.
+    /// Queue pairs by number, with the position at which each began.
     pub(super) attached: Vec<Option<Life>>,
 }
 

@@ -154,7 +154,7 @@ fn requests_of_queue_pairs_that_ended_come_back() {
     }
 }
 
-/// Whether a queue pair is dropped or reset, and whatever becomes of its completion queue.
+/// Whether a queue pair is dropped or reset before its completion queue is destroyed.
 #[test]
 fn what_a_queue_pair_took_and_nobody_polled_comes_back() {
     let (fake, context) = open(ALL);

@@ -19,7 +19,7 @@ use ferroce_cm::{Address, PortSpace};
 /// Ports for programs that ask for none in particular.
 const EPHEMERAL: std::ops::Range<u16> = 32768..60999;
 
-/// Who holds a port: an address, or none in particular.
+/// The holder of a port: an address, or none in particular.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Holder {
     ip: IpAddr,
@@ -47,7 +47,7 @@ impl Holder {
     }
 }
 
-/// Ports in use, and by whom.
+/// Ports in use, with their holders.
 static PORTS: Mutex<BTreeMap<(PortSpace, u16), Vec<Holder>>> = Mutex::new(BTreeMap::new());
 
 /// Takes a port, or one that is free for 0.

@@ -101,7 +101,7 @@ pub enum SimbricksError {
 }
 
 impl SimbricksError {
-    /// What was asked for cannot be, by who started the card or its peer.
+    /// The setup that the card or its peer was started with cannot work.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Malformed(_) | Self::Capture(_) | Self::Io(_))

@@ -78,7 +78,7 @@ impl Slots {
     fn slot(&self, queue: Queue, index: usize) -> &[AtomicU64] {
         let at = (queue.offset() + index * SLOT) / WORD;
         let words = self.map.as_mut_ptr().cast::<AtomicU64>();
-        // SAFETY: the mapping begins at a page, so words are aligned; it lives as long as `self`. The peer writes the same
+        // SAFETY: the mapping begins at a page, so words are aligned; it exists as long as `self`. The peer writes the same
         // memory from another process, which atomics may bear, and this is the only way in which it is reached. A peer
         // that cuts the file short ends the process by SIGBUS: it is a part of the same simulation.
         let all = unsafe { slice::from_raw_parts(words, self.map.len() / WORD) };

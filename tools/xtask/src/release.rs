@@ -1,4 +1,4 @@
-//! `cargo xtask release`: the Verilog of every build, for those who have no Rust.
+//! `cargo xtask release`: the Verilog of every build, for users without Rust.
 //!
 //! ```text
 //!  ferroce-0.1.0/generic-512, generic-64, u50, ... versa_ecp5   what `emit` writes, each with its README.md

@@ -9,7 +9,7 @@
 //! `dma_read` hands out one beat a cycle, so one rotator serves both lanes without holding up either. What a lane does with
 //! its beats, its throughput and its latency: [`lane`].
 //!
-//! Of lane 1 room is taken ahead of the commands ([`ahead`]), which then never wait for who takes the payload; a packet of
+//! Of lane 1 room is taken ahead of the commands ([`ahead`]), which then never wait for the consumer of the payload; a packet of
 //! it is one piece.
 //!
 //! Assumes: in no cycle do both lanes get a beat; lane 1 gets no command for which no room was taken.

@@ -307,7 +307,7 @@ payload! {
     DecidedCut {
         /// The packet.
         packet: CutPacket,
-        /// The rkey was no good, of it or of one before it in its turn.
+        /// The rkey was no good, of it or of an earlier packet of the same turn.
         bad: Bit,
         /// A NAK leaves in its place.
         nak: Bit,
