@@ -158,7 +158,7 @@ registers! {
     DSCP_PRIO_7 = 0x0c4, ReadWrite, dscp_prio_reset(7);
     /// Traffic classes: class of each priority, four bits each, of which the upper two are 0.
     PRIO_CLASS = 0x0c8, ReadWrite, PRIO_CLASS_RESET;
-    /// Traffic classes: weight of each class, eight bits each: 0 strict, else 1 to 100, of 100 in all.
+    /// Traffic classes: weight of each class, eight bits each: 0 strict, else 1 to 127; shares are as the weights to each other.
     CLASS_WEIGHT = 0x0cc, ReadWrite, CLASS_WEIGHT_RESET;
     /// Pause by priority (PFC): [7:0] priorities whose pause is obeyed, [15:8] priorities of which pauses are sent.
     PFC_CONFIG = 0x0d0, ReadWrite, 0;

@@ -175,7 +175,7 @@ fn a_board_in_a_folder_of_ones_own_has_all_that_those_of_the_project_have() {
     let board = Board::find(folder.path().to_str().unwrap()).unwrap();
     let bundle = hollow(board);
     assert_eq!(faults(&bundle, board), [""; 0]);
-    let paths = |bundle: &Bundle| -> Vec<_> {
+    let paths = |bundle: &Bundle| -> BTreeSet<_> {
         let paths = bundle
             .files()
             .map(|(path, _)| path.replace("_u50", "_mine"));

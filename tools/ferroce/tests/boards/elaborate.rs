@@ -3,7 +3,6 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use super::{card, engine, file, has, hollow, log, run, shells, write};
-use ferroce::emit::Board;
 
 fn command<'a>(readme: &'a str, program: &str) -> Vec<&'a str> {
     let line = readme.lines().find(|line| line.starts_with(program));

@@ -3,7 +3,6 @@ use std::fs;
 use std::path::Path;
 
 use super::{card, file, has, hollow, log, run, shells, write};
-use ferroce::emit::Board;
 
 /// Commands of Vivado that the scripts use: each is written down, and answers what the scripts need to go on.
 const PRELUDE: &str = r#"
