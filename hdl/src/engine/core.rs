@@ -1,4 +1,4 @@
-//! Core: all of the engine that CONTROL.reset resets. Wiring only.
+//! Core: all of the engine that CONTROL.engine_reset resets. Wiring only.
 use super::control::Control;
 use super::egress::EgressSide;
 use super::receive::ReceiveSide;
