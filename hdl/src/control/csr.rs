@@ -8,7 +8,7 @@
 //! * CMD_LOG_SIZE is not written while enabled; values above 8 are taken as 8.
 //! * A doorbell is answered when its event stands in the output register, so that a consumer that waits holds up the
 //!   bus and loses nothing ([`Doorbells`]). Those that come while not enabled do nothing.
-//! * Writing CONTROL.reset clears all registers and asks for a reset of the engine: `reset` is 1 until `reset_done`. This
+//! * Writing CONTROL.engine_reset clears all registers and asks for a reset of the engine: `reset` is 1 until `reset_done`. This
 //!   block is in the reset domain of the pin, not of the engine. Meanwhile STATUS.ready and counters read 0.
 //!
 //! Writes and reads do not wait for each other ([`AxilSlave`]). A write every second cycle; its effect is there one
@@ -38,7 +38,7 @@ payload! {
     CsrState {
         /// CONTROL.enable.
         enable: Bit,
-        /// CONTROL.reset.
+        /// CONTROL.engine_reset.
         reset: Bit,
         /// STATUS: a DMA access failed.
         dma_error: Bit,

@@ -1,6 +1,6 @@
 //! Restart: resets the engine without breaking the protocols at its ports.
 //!
-//! The host asks with CONTROL.reset. First the DMA takes nothing new; when every burst has its answer and no frame has
+//! The host asks with CONTROL.engine_reset. First the DMA takes nothing new; when every burst has its answer and no frame has
 //! been leaving for 32 cycles, reset goes out for 16 cycles. What a peer or the host expected is lost, as with any reset.
 //!
 //! ```text

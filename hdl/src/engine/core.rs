@@ -1,4 +1,4 @@
-//! Core: all of the engine that CONTROL.reset resets. Wiring only.
+//! Core: all of the engine that CONTROL.engine_reset resets. Wiring only.
 use super::control::Control;
 use super::egress::EgressSide;
 use super::receive::ReceiveSide;
@@ -137,7 +137,7 @@ impl<
     describe!(
         "core",
         format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}_e{E}_{T}"),
-        "All of the engine that CONTROL.reset resets."
+        "All of the engine that CONTROL.engine_reset resets."
     );
 
     #[kernel]

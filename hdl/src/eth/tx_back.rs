@@ -1,4 +1,4 @@
-//! Transmit back end: descriptors and payload in, frames out (docs/architecture.md 3.4). Wiring only.
+//! Transmit back end: descriptors and payload in, frames out (docs/blocks/transmit.md). Wiring only.
 //!
 //! ```text
 //!  desc[0], desc[1] ─► header_tx ═╦═► assemble 0 ─┐

@@ -1,4 +1,4 @@
-//! Puts headers and payload of a lane together to frames (docs/architecture.md 3.4).
+//! Puts headers and payload of a lane together to frames (docs/blocks/transmit.md).
 //!
 //! ```text
 //!  s (headers) ─► current ─► this beat of the headers ─┐

@@ -1,4 +1,4 @@
-//! Frames of packets without payload, from their headers (docs/architecture.md 3.4).
+//! Frames of packets without payload, from their headers (docs/blocks/transmit.md).
 //!
 //! A frame is headers and 4 bytes of 0 where the ICRC will stand. One at a time; a beat a cycle, one cycle from `s` to `m`.
 //!

@@ -1,4 +1,4 @@
-//! Builds the headers of packets to send: Ethernet to extension headers (docs/architecture.md 3.4).
+//! Builds the headers of packets to send: Ethernet to extension headers (docs/blocks/transmit.md).
 //!
 //! ```text
 //!  s[0], s[1] ─► arbiter ─► AvCtx ─► GID ─► lengths, IPv4 checksum ─► layout ─┬─► FIFO ─► m[0]

@@ -1,4 +1,4 @@
-//! Reads of host memory for nine clients (docs/architecture.md 3.5).
+//! Reads of host memory for nine clients (docs/blocks/memory.md).
 //!
 //! ```text
 //!  request[9] ─► round robin ─► split ─► register ─► AR (ID = client)

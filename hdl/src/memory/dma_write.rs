@@ -1,4 +1,4 @@
-//! Writes to host memory for six clients (docs/architecture.md 3.5).
+//! Writes to host memory for six clients (docs/blocks/memory.md).
 //!
 //! ```text
 //!  command[6] ─► round robin ─┬─► register ─► AW (ID = client)

@@ -1,4 +1,4 @@
-//! Collects the payload of packets to send from host memory (docs/architecture.md 3.4), for two lanes.
+//! Collects the payload of packets to send from host memory (docs/blocks/transmit.md), for two lanes.
 //!
 //! ```text
 //!             ┌─► lane 0 ─► packet, payload

@@ -1,4 +1,4 @@
-//! Places the payload of received packets in host memory, and tells what is due then (docs/architecture.md 3.2).
+//! Places the payload of received packets in host memory, and tells what is due then (docs/blocks/scatter.md).
 //!
 //! ```text
 //!  place, slots ─► walk ─┬─ pieces ─► judge (MR check, poison) ─┬─ runs, plan ─► mover ─► command, beats (dma_write)

@@ -1,4 +1,4 @@
-//! CQ write: completions into the rings of the host (docs/architecture.md 3.7).
+//! CQ write: completions into the rings of the host (docs/blocks/completion.md).
 //!
 //! ```text
 //!  recv, send ─► entrance ─┐            ┌─► place ──► write, beats (dma_write)

@@ -1,4 +1,4 @@
-//! EQ write: events into the rings of the host, and interrupts (docs/architecture.md 3.7).
+//! EQ write: events into the rings of the host, and interrupts (docs/blocks/completion.md).
 //!
 //! ```text
 //!  events ─────────────┐              ┌─► place ──► write, beats (dma_write)

@@ -1,4 +1,4 @@
-//! Drops packets of send queues that went back since they were cut (docs/architecture.md 3.3).
+//! Drops packets of send queues that went back since they were cut (docs/blocks/requester.md).
 //!
 //! A packet of another round than its queue pair is in goes no further: its descriptor ends here, and for each packet with
 //! payload `payload` tells `gather` whether to hand it out (1) or to forget it (0), in order. The round is looked up for

@@ -1,6 +1,6 @@
 //! The rules of a send queue for what it executes: Doorbell, Fetch, Start, Refetch. No state of its own.
 //!
-//! Source: docs/architecture.md 3.3.
+//! Source: docs/blocks/requester.md.
 use ferroce_proto::abi::cq::status;
 
 use super::decision::*;
