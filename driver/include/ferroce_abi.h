@@ -199,7 +199,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_DSCP_PRIO_7 0xc4u
 /* Traffic classes: class of each priority, four bits each, of which the upper two are 0. */
 #define FERROCE_REG_PRIO_CLASS 0xc8u
-/* Traffic classes: weight of each class, eight bits each: 0 strict, else 1 to 100, of 100 in all. */
+/* Traffic classes: weight of each class, eight bits each: 0 strict, else 1 to 127; shares are as the weights to each other. */
 #define FERROCE_REG_CLASS_WEIGHT 0xccu
 /* Pause by priority (PFC): [7:0] priorities whose pause is obeyed, [15:8] priorities of which pauses are sent. */
 #define FERROCE_REG_PFC_CONFIG 0xd0u
