@@ -7,7 +7,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use tracing::level_filters::LevelFilter;
 
-use crate::{Usage, card, demo, emit, library, regs, replay};
+use crate::{Usage, card, demo, emit, library, regs, replay, stats};
 
 /// The commands of users.
 #[derive(clap::Subcommand)]
@@ -26,6 +26,8 @@ pub enum Command {
     Lib(library::Args),
     /// Write the register map and the host contract: pages, SystemRDL and the header for C.
     Regs(regs::Args),
+    /// Show the counters of a card, once or live.
+    Stats(stats::Args),
 }
 
 impl Command {
@@ -41,6 +43,7 @@ impl Command {
             Self::Emit(args) => emit::run(args),
             Self::Lib(args) => library::run(args),
             Self::Regs(args) => regs::run(args),
+            Self::Stats(args) => stats::run(args),
         }
     }
 }

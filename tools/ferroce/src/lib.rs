@@ -14,6 +14,7 @@ pub mod output;
 pub mod regs;
 pub mod replay;
 pub mod report;
+pub mod stats;
 pub mod tools;
 mod usage;
 

@@ -29,10 +29,18 @@ two_cards $first $second
 unpinned
 echo "ok operations"
 
-ferroce-rc-pingpong -d $first --ip 10.0.0.1 -g 1 -s 1000 -n 8 -c >/tmp/server &
+# An unmodified program of Debian's, on each card.
+pingpong() { # card, address, peer
+    LD_LIBRARY_PATH=/lib/ferroce FERROCE_DEVICE=$1 FERROCE_IP=$2 ibv_rc_pingpong -g 1 -s 1000 -n 8 -c $3
+}
+pingpong $first 10.0.0.1 "" >/tmp/server &
 server=$!
-said server "local address"
-ferroce-rc-pingpong -d $second --ip 10.0.0.2 -g 1 -s 1000 -n 8 -c 127.0.0.1
+turns=0
+until pingpong $second 10.0.0.2 127.0.0.1; do # until the first listens
+    turns=$((turns + 1))
+    [ $turns -lt 60 ] || { cat /tmp/server; exit 1; }
+    sleep 1
+done
 wait $server
 unpinned
 echo "ok ping-pong"

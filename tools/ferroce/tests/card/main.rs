@@ -90,13 +90,67 @@ fn programs() -> &'static Path {
     FOLDER.get_or_init(|| {
         let status = Command::new(env!("CARGO"))
             .args(["build", "-q", "--workspace"])
-            .args(["--bin", "ferroce-rc-pingpong"])
             .args(["--example", "two_cards", "--example", "one_card"])
             .status();
         assert!(status.unwrap().success());
         let xtask = Path::new(env!("CARGO_BIN_EXE_ferroce"));
         xtask.parent().unwrap().to_owned()
     })
+}
+
+/// Builds the verbs library for unmodified programs in `folder`.
+fn library(folder: &Path) {
+    let status = Command::new(env!("CARGO_BIN_EXE_ferroce"))
+        .args(["lib", "--out"])
+        .arg(folder)
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn counters_of_a_served_card() {
+    let folder = tempfile::tempdir().unwrap();
+    let cards = Served::pair(folder.path(), ["model", "model"]);
+    let name = format!("unix:{}", cards[0].socket.display());
+    let run = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ferroce"))
+            .arg("stats")
+            .args(args)
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let device = ["-d", name.as_str(), "--ip", "10.0.0.1"];
+    let (code, text, error) = run(&[&device[..], &["-I", "0.01", "-c", "3", "-r"]].concat());
+    assert_eq!((code, text.lines().count()), (Some(0), 3), "{text}{error}");
+    let (code, text, _) = run(&device);
+    assert_eq!(code, Some(0));
+    let words: Vec<_> = text.split_whitespace().collect();
+    assert_eq!(words[..2], ["link", &format!("{name}/1")]);
+    let names: Vec<_> = words[2..].iter().step_by(2).copied().collect();
+    assert_eq!(names, ferroce_proto::abi::regs::STATS);
+    // announcements of both addresses
+    let sent = names.iter().position(|n| *n == "tx_exceptions").unwrap();
+    assert_eq!(words[2 + 2 * sent + 1], "2", "{text}");
+    for (args, part) in [
+        (&["-d", "unix:a", "--peek"][..], "no registers to peek at"),
+        (&["-d", "card"], "card"),
+        (&["-d", "unix:a", "-I", "0"], "--interval 0"),
+        (&["-d", "unix:a", "-r"], "--interval"),
+    ] {
+        let (code, _, error) = run(args);
+        assert_eq!(code, Some(2), "{error}");
+        assert!(
+            error.contains(part) && error.lines().count() == 1,
+            "{error}"
+        );
+    }
 }
 
 #[test]
