@@ -53,17 +53,23 @@ pub fn run(args: &Args) -> Result<()> {
         );
         return Ok(());
     }
-    let files = [
-        (PAGE, page()),
-        (RDL, rdl()),
-        (abi::PAGE, abi::page()),
-        (abi::HEADER, abi::header()),
-    ];
-    for (path, text) in files {
+    for (path, text) in files() {
         put(path, &text)?;
         println!("wrote {path}");
     }
     Ok(())
+}
+
+/// The files: path below the root of the repository, and text.
+#[must_use]
+pub fn files() -> [(&'static str, String); 5] {
+    [
+        (PAGE, page()),
+        (RDL, rdl()),
+        (abi::PAGE, abi::page()),
+        (abi::HEADER, abi::header()),
+        (abi::absent::PAGE, abi::absent::page()),
+    ]
 }
 
 /// Has PeakRDL, in the folder `programs`, write the map to `out`: `html/index.html` and `ferroce.xml`.
@@ -290,7 +296,7 @@ mod tests {
     #[test]
     fn the_files_are_those_of_the_declarations() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        for (path, text) in [(PAGE, page()), (RDL, rdl())] {
+        for (path, text) in files() {
             let stands = std::fs::read_to_string(root.join(path)).unwrap_or_default();
             assert!(stands == text, "{path} is stale: run cargo xtask regs");
         }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Command, Subcommand};
 
 use crate::output::put;
-use crate::{abi, emit, regs};
+use crate::{emit, regs};
 
 /// The page of the tasks, below the root of the repository.
 const TASKS: &str = "docs/tasks.md";
@@ -17,13 +17,8 @@ pub(crate) struct Args {}
 
 /// The files, with `cargo xtask` as its command line: path below the root of the repository, and text.
 pub(crate) fn files(xtask: Command) -> Vec<(String, String)> {
-    let mut files = vec![
-        (regs::PAGE.into(), regs::page()),
-        (regs::RDL.into(), regs::rdl()),
-        (abi::PAGE.into(), abi::page()),
-        (abi::HEADER.into(), abi::header()),
-        (TASKS.into(), tasks(xtask)),
-    ];
+    let mut files: Vec<_> = regs::files().map(|(path, text)| (path.into(), text)).into();
+    files.push((TASKS.into(), tasks(xtask)));
     files.extend(emit::pages());
     files.extend(emit::constraints());
     files
