@@ -58,6 +58,7 @@ mod sequence;
 mod shared_receive;
 mod state;
 pub mod table;
+mod together;
 mod uc;
 mod ud;
 mod values;
@@ -113,6 +114,7 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: receiver not ready", rnr::CASES),
     topic("RC: what a requester makes of responses", response::CASES),
     topic("RC: timeouts and retries", retry::CASES),
+    topic("RC: where two rules meet", together::CASES),
     topic("Unreliable connection", uc::CASES),
     topic("Unreliable datagram", ud::CASES),
     topic("Frames to the own address", own::CASES),
