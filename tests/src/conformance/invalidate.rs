@@ -1,14 +1,15 @@
 //! SEND with invalidate.
 
+use ferroce_proto::abi::cmd;
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::abi::wqe::opcode;
-use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
+use ferroce_proto::wire::{Headers, NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{Host, Mr, PD, QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::Bench;
-use super::script::syndromes;
+use super::script::{Script, syndromes};
 use super::{INVALIDATE, cases, check, check_bytes};
 
 cases! {
@@ -19,6 +20,8 @@ cases! {
     invalidate_of_another_domain, INVALIDATE, "IB1 9.7.4.1.5", "A key of another protection domain cannot be invalidated: remote access error; it stays valid.";
     invalidate_with_a_shared_receive_queue, INVALIDATE | feature::SRQ, "IB1 10.2.9", "The key is looked up in the queue pair's protection domain; that of the shared receive queue is its list's.";
     invalidate_of_a_registered_region, INVALIDATE, "IB1 10.6.5", "A region without the right to it, as every one that is registered for good, cannot be invalidated by a peer: remote access error.";
+    invalidate_behind_an_rnr_nak, INVALIDATE, "IB1 9.7.5.2.8", "A SEND with invalidate that draws an RNR NAK leaves its key valid; executed, the key goes.";
+    invalidate_of_a_duplicate, INVALIDATE, "IB1 9.7.5.1.5", "A repeated SEND with invalidate invalidates nothing: a key that was registered again stays.";
     invalidate_after_the_data, INVALIDATE, "IB1 9.4.1", "The data of the message itself is placed before its key goes.";
 }
 
@@ -156,6 +159,47 @@ fn invalidate_of_a_registered_region(bench: &mut Bench) {
     let index = c.post(&Work::write(&[], &region, 0).inline(&[1; 8]));
     while c.wait(Side::A).wqe_index != index {}
     check_bytes("the region", &c.b.contents(&region)[..8], &[1; 8]);
+}
+
+/// A SEND with invalidate of the target, and the answer that it draws.
+fn ask(s: &mut Script, expected: Syndrome) -> Headers {
+    let request = s.request(Opcode::RcSendOnlyInv);
+    let answers = s.send(&request, &[]);
+    check("answer", syndromes(&answers), vec![expected]);
+    request
+}
+
+/// A WRITE of 8 bytes to the target, and the answer that it draws.
+fn write(s: &mut Script, expected: Syndrome) {
+    let request = s.request(Opcode::RcWriteOnly);
+    let answers = s.next(&request, &[1; 8]);
+    check("answer to a WRITE", syndromes(&answers), vec![expected]);
+}
+
+fn invalidate_behind_an_rnr_nak(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    ask(&mut s, Syndrome::RnrNak { timer: 1 });
+    write(&mut s, Syndrome::ACK);
+    s.recv();
+    ask(&mut s, Syndrome::ACK);
+    s.psn = s.psn.next();
+    write(&mut s, Syndrome::Nak(NakCode::RemoteAccess));
+}
+
+fn invalidate_of_a_duplicate(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.recv();
+    s.recv();
+    let request = ask(&mut s, Syndrome::ACK);
+    s.psn = s.psn.next();
+    let target = s.target;
+    let again = s.host.region(&target, Rights::ALL);
+    s.host
+        .expect(cmd::opcode::WRITE_MR, target.key >> 8, &again.emit());
+    let answers = s.counts("duplicate_request", 1, |s| s.send(&request, &[]));
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    write(&mut s, Syndrome::ACK);
+    check("receive CQEs", s.cqes().len(), 1);
 }
 
 fn invalidate_after_the_data(bench: &mut Bench) {

@@ -23,6 +23,7 @@ cases! {
     srq_flush, SRQ, "IB1 10.3.1", "An error flushes the WQE of the message under way; the others are everyone's and stay.";
     srq_immediate, SRQ, "IB1 9.4.3", "A WRITE with immediate takes a WQE of the shared receive queue.";
     srq_buffer_too_short, SRQ | feature::UC | feature::UD, "IB1 9.9.3", "A message of UC or UD longer than its shared receive buffer completes it with a local length error; the queue pair goes on.";
+    srq_uc_message_lost, SRQ | feature::UC, "IB1 9.8.2.2", "A UC message that loses a packet leaves its WQE of the shared receive queue to the next message.";
     srq_limit, SRQ | feature::EVENTS, "IB1 11.6", "A shared receive queue that falls below its limit is reported, once.";
     srq_limit_armed_again, SRQ | feature::EVENTS, "abi cmd", "A limit set again is reported again.";
     srq_limit_above_what_is_posted, SRQ | feature::EVENTS, "IB1 10.2.9", "A limit that is set above what is posted is reported at once, and is none then.";
@@ -183,6 +184,35 @@ fn receive(s: &mut Script) {
     let only = s.request(Opcode::RcSendOnly);
     let answers = s.next(&only, &[]);
     check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+}
+
+fn srq_uc_message_lost(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions {
+        qp_type: qp_type::UC,
+        ..QpOptions::default()
+    });
+    let srqn = s.host.create_srq(3, 0, 0);
+    s.reopen(|contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn));
+    let target = s.target;
+    for at in [0, 2048] {
+        s.host.post_srq(srqn, &[target.sge(at, 2048)]);
+    }
+    let first = s.request(Opcode::UcSendFirst);
+    s.next(&first, &[1; MTU]);
+    s.psn = s.psn.next();
+    for value in [2, 3] {
+        let only = s.request(Opcode::UcSendOnly);
+        s.next(&only, &[value; 8]);
+    }
+    let lengths: Vec<_> = s
+        .cqes()
+        .iter()
+        .map(|cqe| (cqe.status, cqe.byte_len))
+        .collect();
+    check("CQEs", lengths, vec![(0, 8), (0, 8)]);
+    let data = s.contents();
+    check_bytes("the WQE of the lost message", &data[..8], &[2; 8]);
+    check_bytes("the next one", &data[2048..][..8], &[3; 8]);
 }
 
 fn srq_limit(bench: &mut Bench) {
