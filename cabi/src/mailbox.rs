@@ -9,7 +9,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{read, retry_on_intr, write};
 
 use crate::errno::Errno;
-use crate::handle::lock;
+use crate::handle::{Acks, lock};
 
 /// Events in order. The descriptor counts them, and changes with them under their lock; the program may make it not block,
 /// and waits for it as it likes.
@@ -37,7 +37,18 @@ impl<T> Mailbox<T> {
 
     /// Adds an event.
     pub fn put(&self, event: T) {
+        self.add(&mut lock(&self.events), event);
+    }
+
+    /// Adds an event of the object of `acks`, unless that ends.
+    pub fn put_of(&self, acks: &Acks, event: T) {
         let mut events = lock(&self.events);
+        if !acks.is_over() {
+            self.add(&mut events, event);
+        }
+    }
+
+    fn add(&self, events: &mut VecDeque<T>, event: T) {
         events.push_back(event);
         count(&self.fd);
     }
@@ -80,17 +91,25 @@ impl<T> Mailbox<T> {
 
     /// Takes out the events that `is_meant` picks.
     pub fn take_out(&self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
-        let mut events = lock(&self.events);
+        self.pick(&mut lock(&self.events), is_meant).into()
+    }
+
+    fn pick(&self, events: &mut VecDeque<T>, is_meant: impl Fn(&T) -> bool) -> VecDeque<T> {
         let (out, left): (VecDeque<_>, _) = events.drain(..).partition(is_meant);
         *events = left;
         self.uncount(out.len());
-        drop(events);
-        Vec::from(out)
+        out
     }
 
-    /// Forgets the events that `is_meant` picks.
-    pub fn discard(&self, is_meant: impl Fn(&T) -> bool) {
-        drop(self.take_out(is_meant));
+    /// The object of `acks` ends: its events, which `is_meant` picks, are forgotten and no more are put; those that the program
+    /// has are waited for.
+    pub fn end(&self, acks: &Acks, is_meant: impl Fn(&T) -> bool) {
+        let mut events = lock(&self.events);
+        acks.end();
+        let forgotten = self.pick(&mut events, is_meant);
+        drop(events);
+        drop(forgotten);
+        acks.wait();
     }
 
     /// The descriptor counts so many fewer events, which were taken out under the lock: it does not block for longer than
@@ -146,7 +165,6 @@ mod tests {
     use rustix::fs::{OFlags, fcntl_setfl};
 
     use super::*;
-    use crate::handle::Acks;
 
     fn is_readable<T>(mailbox: &Mailbox<T>) -> bool {
         // SAFETY: it is open as long as the mailbox.
@@ -159,8 +177,13 @@ mod tests {
     fn what_is_taken_out_is_not_reported() {
         let mailbox = Mailbox::new().unwrap();
         (0..4).for_each(|event| mailbox.put(event));
-        mailbox.discard(|event| event % 2 == 0);
+        let (even, odd) = (Acks::default(), Acks::default());
+        mailbox.end(&even, |event| event % 2 == 0);
         assert_eq!(mailbox.take(), Ok(1));
+        // The thread of a card had found the object before it ended.
+        mailbox.put_of(&even, 4);
+        mailbox.put_of(&odd, 3);
+        assert_eq!(mailbox.take(), Ok(3));
         assert_eq!(mailbox.take_out(|_| true), [3]);
         assert!(!is_readable(&mailbox));
         fcntl_setfl(&mailbox.fd, OFlags::NONBLOCK).unwrap();
@@ -186,8 +209,7 @@ mod tests {
             });
             wait_in_hand.recv().unwrap();
             scope.spawn(|| {
-                mailbox.discard(|_| true);
-                acks.wait();
+                mailbox.end(acks, |_| true);
                 is_over.store(true, Ordering::Relaxed);
             });
             let is_held = || {

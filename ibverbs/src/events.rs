@@ -35,7 +35,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
     let to_qp = |kind, number| {
         for qp in qps(number) {
             let element = qp.shown().addr();
-            qp.context().events.0.put(ShownEvent { kind, element });
+            let events = &qp.context().events.0;
+            events.put_of(&qp.events, ShownEvent { kind, element });
         }
     };
     let to_all = |kind, element| {
@@ -63,7 +64,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
         AsyncEvent::CqError { cqn } => {
             for cq in CqHandle::registry().all(|cq| cq.number == cqn && is_of(&cq.context)) {
                 let (kind, element) = (IBV_EVENT_CQ_ERR, cq.shown().addr());
-                cq.context.events.0.put(ShownEvent { kind, element });
+                let events = &cq.context.events.0;
+                events.put_of(&cq.failures, ShownEvent { kind, element });
             }
         }
         AsyncEvent::SrqLimit { srqn } => {
@@ -71,7 +73,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
                 // The card has forgotten the limit.
                 srq.limit.store(0, Ordering::Relaxed);
                 let (kind, element) = (IBV_EVENT_SRQ_LIMIT_REACHED, srq.shown().addr());
-                srq.context().events.0.put(ShownEvent { kind, element });
+                let events = &srq.context().events.0;
+                events.put_of(&srq.events, ShownEvent { kind, element });
             }
         }
         AsyncEvent::PortUp => to_all(IBV_EVENT_PORT_ACTIVE, PORT.into()),

@@ -16,6 +16,7 @@ use crate::Backend;
 use crate::alloc::{Numbers, Pool};
 use crate::command::{Command, CommandError, CommandRing};
 use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
+use crate::event::EventRings;
 use crate::host::{Host, lock};
 use crate::names::Names;
 
@@ -54,6 +55,7 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) srqs: Mutex<Numbers>,
     /// Event queues of completion channels.
     pub(crate) eqs: Mutex<Numbers>,
+    pub(crate) event_rings: Mutex<EventRings<B>>,
     pub(crate) parked: Mutex<Parked>,
     pub(crate) keys: Mutex<Keys>,
     pub(crate) windows: Mutex<Windows>,
@@ -101,6 +103,7 @@ impl<B: Backend> Card<B> {
             ahs: Mutex::new(Numbers::new(0..info.max_ah)),
             srqs: Mutex::new(Numbers::new(0..info.max_srq)),
             eqs: Mutex::default(),
+            event_rings: Mutex::default(),
             parked: Mutex::default(),
             keys: Mutex::new(Keys::new(info.max_mr, names.clone())),
             windows: Mutex::default(),

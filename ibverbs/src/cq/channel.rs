@@ -33,10 +33,10 @@ impl Channel {
         Arc::ptr_eq(&self.context.card, card)
     }
 
-    /// Forgets events of a completion queue.
-    pub(crate) fn discard(&self, cq: &CqHandle) {
+    /// No event of a completion queue that goes is left, see [`Mailbox::end`].
+    pub(crate) fn end(&self, cq: &CqHandle) {
         let gone = cq.shown().addr();
-        self.events.discard(|&addr| addr == gone);
+        self.events.end(&cq.events, |&addr| addr == gone);
     }
 }
 
@@ -54,7 +54,7 @@ impl Interrupts for Channel {
                     cq.number == number && own.is_some_and(|own| std::ptr::eq(own, self))
                 });
                 for cq in cqs {
-                    self.events.put(cq.shown().addr());
+                    self.events.put_of(&cq.events, cq.shown().addr());
                 }
             }
             Ok(())

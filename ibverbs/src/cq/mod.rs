@@ -129,11 +129,9 @@ extern "C" fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
         cq.check_unused()?;
         cq.cq.destroy()?;
         if let Some(channel) = &cq.channel {
-            channel.discard(&cq);
+            channel.end(&cq);
         }
-        cq.context.events.discard(cq.shown().cast());
-        cq.events.wait();
-        cq.failures.wait();
+        cq.context.events.end(cq.shown().cast(), &cq.failures);
         CqHandle::registry().remove(&cq);
         Ok(())
     };

@@ -24,6 +24,18 @@ static void event(struct ibv_context *context, enum ibv_event_type type, void *e
 	ibv_ack_async_event(&event);
 }
 
+/* No event comes within 100 ms. */
+static void no_event(struct ibv_context *context)
+{
+	struct ibv_async_event event;
+
+	usleep(100000);
+	if (ibv_get_async_event(context, &event) == 0) {
+		expect(ibv_event_type_str(event.event_type), event.event_type, -1);
+		ibv_ack_async_event(&event);
+	}
+}
+
 static struct ibv_qp *queue_pair(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr attr = qp_attr(cq);
@@ -62,6 +74,13 @@ static void srq_limit(struct ibv_context *context, struct ibv_pd *pd, struct ibv
 	expect("the limit was reached", limit.srq_limit, 0);
 	MUST(ibv_modify_qp(qp, &error, IBV_QP_STATE) == 0);
 	event(context, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
+	/* Of the way from RTS to RESET nothing is told, and nothing when it goes. */
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	for (int i = 0; i < 2; i++) {
+		MUST(ibv_modify_qp(qp, &reset, IBV_QP_STATE) == 0);
+		no_event(context);
+		connect_to(qp, qp->qp_num);
+	}
 	REFUSED(ibv_destroy_qp(qp), 0);
 	REFUSED(ibv_destroy_srq(srq), 0);
 }
