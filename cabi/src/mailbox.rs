@@ -159,16 +159,16 @@ pub fn until_taken(attempt: impl Fn() -> Result<Option<RawFd>, Errno> + Copy) ->
     while let Some(fd) = attempt()? {
         let mut place = 0u8;
         // SAFETY: a place for a byte. A program that closes the descriptor meanwhile gets an error.
-        match unsafe { recv_or_end(fd, (&raw mut place).cast(), 1, libc::MSG_PEEK) } {
-            1 => {}
-            // The mailbox is gone.
-            0 => return Err(Errno::BADF),
+        let peeked = unsafe { recv_or_end(fd, (&raw mut place).cast(), 1, libc::MSG_PEEK) };
+        if peeked < 0 {
             // SAFETY: the place of this thread's own `errno`.
-            _ => {
-                return Err(Errno::from_raw_os_error(unsafe {
-                    *libc::__errno_location()
-                }));
-            }
+            return Err(Errno::from_raw_os_error(unsafe {
+                *libc::__errno_location()
+            }));
+        }
+        if peeked == 0 {
+            // The mailbox is gone.
+            return Err(Errno::BADF);
         }
     }
     Ok(())

@@ -8,9 +8,9 @@ use ferroce_driver::{AsyncEvent, WcStatus};
 
 use crate::abi::*;
 use crate::async_box::ShownEvent;
-use crate::card::{Card, Interrupts, Receivers};
+use crate::card::{Card, Receivers};
 use crate::context::{ContextHandle, PORT};
-use crate::cq::{Channel, CqHandle};
+use crate::cq::{CqHandle, completed};
 use crate::errno::or_minus_one;
 use crate::handle::{Acks, Object, get};
 use crate::mailbox::until_taken;
@@ -18,15 +18,7 @@ use crate::qp::QpHandle;
 use crate::srq::SrqHandle;
 
 /// What the thread of a card calls.
-pub(crate) const RECEIVERS: Receivers = Receivers { channels, deliver };
-
-/// The completion channels of a card.
-fn channels(card: &Arc<Card>) -> Vec<Arc<dyn Interrupts>> {
-    let all = Channel::registry().all(|channel| channel.is_of(card));
-    all.into_iter()
-        .map(|channel| channel as Arc<dyn Interrupts>)
-        .collect()
-}
+pub(crate) const RECEIVERS: Receivers = Receivers { completed, deliver };
 
 /// Hands an event of a card to the contexts that it is for.
 fn deliver(card: &Card, event: AsyncEvent) {

@@ -51,6 +51,17 @@ static int readable(int limit)
 	return poll(&ready, 1, limit);
 }
 
+static struct ibv_qp *queue_pair(struct ibv_pd *pd, struct ibv_cq *of)
+{
+	struct ibv_qp_init_attr attr = qp_attr(of);
+	struct ibv_qp *made;
+
+	attr.sq_sig_all = 1;
+	MUST(made = ibv_create_qp(pd, &attr));
+	connect_to(made, made->qp_num);
+	return made;
+}
+
 /* An event of the channel: a SEND to itself. */
 static void raise_event(void)
 {
@@ -72,8 +83,10 @@ static void *take(void *hook)
 
 	woken = hook;
 	int status = ibv_get_cq_event(channel, &found, &cq_context) ? errno : 0;
-	if (status == 0)
+	if (status == 0) {
+		expect("the queue", (long)found, (long)cq);
 		ibv_ack_cq_events(found, 1);
+	}
 	return (void *)(long)status;
 }
 
@@ -158,6 +171,36 @@ static void readiness(void)
 	}
 }
 
+/* More channels than a card has event queues: each is told of its own queue. */
+static void many(struct ibv_context *context, struct ibv_pd *pd)
+{
+	enum { CHANNELS = 20 };
+	struct { struct ibv_comp_channel *channel; struct ibv_cq *cq; struct ibv_qp *qp; } all[CHANNELS];
+
+	for (int i = 0; i < CHANNELS; i++) {
+		MUST(all[i].channel = ibv_create_comp_channel(context));
+		MUST(all[i].cq = ibv_create_cq(context, 8, NULL, all[i].channel, 0));
+		all[i].qp = queue_pair(pd, all[i].cq);
+	}
+	for (int i = CHANNELS - 1; i >= 0; i--) {
+		channel = all[i].channel;
+		cq = all[i].cq;
+		qp = all[i].qp;
+		raise_event();
+		expect("the channel is told", readable(LIMIT), 1);
+		expect("of its queue", (long)take(NULL), 0);
+		for (int other = 0; other < CHANNELS; other++) {
+			channel = all[other].channel;
+			expect("others are told", readable(0), 0);
+		}
+	}
+	for (int i = 0; i < CHANNELS; i++) {
+		REFUSED(ibv_destroy_qp(all[i].qp), 0);
+		REFUSED(ibv_destroy_cq(all[i].cq), 0);
+		REFUSED(ibv_destroy_comp_channel(all[i].channel), 0);
+	}
+}
+
 int main(void)
 {
 	struct ibv_context *context = open_device();
@@ -169,16 +212,14 @@ int main(void)
 	MUST(pd = ibv_alloc_pd(context));
 	MUST(channel = ibv_create_comp_channel(context));
 	MUST(cq = ibv_create_cq(context, 8, NULL, channel, 0));
-	struct ibv_qp_init_attr attr = qp_attr(cq);
-	attr.sq_sig_all = 1;
-	MUST(qp = ibv_create_qp(pd, &attr));
-	connect_to(qp, qp->qp_num);
+	qp = queue_pair(pd, cq);
 	cancelled();
 	two_takers();
 	readiness();
 	REFUSED(ibv_destroy_qp(qp), 0);
 	REFUSED(ibv_destroy_cq(cq), 0);
 	REFUSED(ibv_destroy_comp_channel(channel), 0);
+	many(context, pd);
 	REFUSED(ibv_dealloc_pd(pd), 0);
 	REFUSED(ibv_close_device(context), 0);
 	return wrong;
