@@ -19,7 +19,7 @@ use crate::handle::{Acks, lock};
 pub struct Mailbox<T> {
     fd: OwnedFd,
     /// The other end, where bytes are put.
-    bell: OwnedFd,
+    write_end: OwnedFd,
     waiting: Mutex<Waiting<T>>,
 }
 
@@ -36,10 +36,10 @@ impl<T> Mailbox<T> {
     /// The system's.
     pub fn new() -> Result<Self, Errno> {
         let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
-        let (fd, bell) = socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
+        let (fd, write_end) = socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
         Ok(Self {
             fd,
-            bell,
+            write_end,
             waiting: Mutex::new(Waiting {
                 events: VecDeque::new(),
                 bytes: 0,
@@ -68,7 +68,7 @@ impl<T> Mailbox<T> {
     fn add(&self, waiting: &mut Waiting<T>, event: T) {
         waiting.events.push_back(event);
         // A socket that is full is readable.
-        let sent = send(&self.bell, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        let sent = send(&self.write_end, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         waiting.bytes += usize::from(sent.is_ok());
     }
 

@@ -181,6 +181,29 @@ static void *wait_for_event(void *context)
 	return NULL;
 }
 
+static void *interrupted(void *channel)
+{
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	return (void *)(long)(ibv_get_cq_event(channel, &cq, &cq_context) ? errno : 0);
+}
+
+/* A signal whose handler has no calls restarted ends a wait. */
+static void ends_by_a_signal(struct ibv_comp_channel *channel)
+{
+	struct sigaction action = { .sa_handler = nothing };
+	pthread_t thread;
+	void *end;
+
+	MUST(sigaction(SIGUSR2, &action, NULL) == 0);
+	MUST(pthread_create(&thread, NULL, interrupted, channel) == 0);
+	usleep(50000);
+	MUST(pthread_kill(thread, SIGUSR2) == 0);
+	MUST(pthread_join(thread, &end) == 0);
+	expect_errno("interrupted", (long)end, EINTR);
+}
+
 /* A signal whose handler has calls restarted does not end a wait; pthread_cancel does. */
 static void ends_when_cancelled(void *(*wait)(void *), void *object)
 {
@@ -212,6 +235,7 @@ int main(void)
 	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
 	struct ibv_comp_channel *channel;
 	MUST(channel = ibv_create_comp_channel(context));
+	ends_by_a_signal(channel);
 	ends_when_cancelled(wait_for_completion, channel);
 	ends_when_cancelled(wait_for_event, context);
 	REFUSED(ibv_destroy_comp_channel(channel), 0);
