@@ -68,7 +68,11 @@ impl<T> Mailbox<T> {
     fn add(&self, waiting: &mut Waiting<T>, event: T) {
         waiting.events.push_back(event);
         // A socket that is full is readable.
-        let sent = send(&self.write_end, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        let sent = send(
+            &self.write_end,
+            &[0],
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        );
         waiting.bytes += usize::from(sent.is_ok());
     }
 

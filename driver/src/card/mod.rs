@@ -1,6 +1,7 @@
 //! The opened card behind all objects: opening and closing, commands, addresses of its port, what is free.
 
 mod error;
+mod event_rings;
 mod keys;
 mod parked;
 mod windows;
@@ -16,11 +17,11 @@ use crate::Backend;
 use crate::alloc::{Numbers, Pool};
 use crate::command::{Command, CommandError, CommandRing};
 use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
-use crate::event::EventRings;
 use crate::host::{Host, lock};
 use crate::names::Names;
 
 pub use error::{GidError, OpenError};
+pub(crate) use event_rings::{EventRing, EventRings};
 pub(crate) use keys::{Keys, Kind};
 pub(crate) use parked::Parked;
 pub(crate) use windows::{Bound, Windows, end_of_queue_pair, end_of_region, write_window};

@@ -7,14 +7,12 @@
 mod asynchronous;
 mod channel;
 mod queue;
-mod rings;
 
 use thiserror::Error;
 
 pub use asynchronous::{AsyncEvent, AsyncEvents};
 pub(crate) use channel::Channel;
 pub use channel::CompChannel;
-pub(crate) use rings::EventRings;
 
 use crate::BackendError;
 use crate::command::CommandError;

@@ -7,15 +7,10 @@ use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::eq::{self, EqCtx, Eqe, event};
 
 use super::{EventAttr, EventError};
-use crate::card::ASYNC_EQN;
-use crate::card::Card;
+use crate::card::{ASYNC_EQN, Card, EventRing};
 use crate::command::Command;
 use crate::host::lock;
-use crate::ring::EntryRing;
 use crate::{Backend, Features, eventfd};
-
-/// The ring of an event queue.
-pub(super) type Ring<B> = EntryRing<B, { Eqe::BYTES }>;
 
 /// ns of a unit of `EqCtx::moderation`.
 const MODERATION_UNIT_NS: u32 = 1024;
@@ -38,7 +33,7 @@ pub(super) fn supported<B: Backend>(card: &Card<B>) -> Result<(), EventError> {
 pub(super) struct EventQueue<B: Backend> {
     pub(super) card: Arc<Card<B>>,
     pub(super) number: u32,
-    pub(super) ring: Arc<Ring<B>>,
+    pub(super) ring: Arc<EventRing<B>>,
     pub(super) fd: OwnedFd,
     /// Events taken.
     position: u64,
@@ -65,7 +60,7 @@ impl<B: Backend> EventQueue<B> {
             }
         }
         let log_size = attr.entries.next_power_of_two().ilog2().max(1) as u8;
-        let ring = Arc::new(Ring::new(&card.host, log_size)?);
+        let ring = Arc::new(EventRing::new(&card.host, log_size)?);
         let fd = card.host.backend.interrupt(number)?;
         // What an earlier user of the vector left there.
         eventfd::clear(&fd);

@@ -7,8 +7,11 @@ use std::sync::Arc;
 
 use ferroce_proto::abi::eq::{Eqe, event};
 
-use super::queue::Ring;
 use crate::Backend;
+use crate::ring::EntryRing;
+
+/// The ring of an event queue.
+pub(crate) type EventRing<B> = EntryRing<B, { Eqe::BYTES }>;
 
 /// A queue pair that goes through ERR on the way to RESET, and the positions of its event queue at which its event may be.
 struct Flush {
@@ -27,7 +30,7 @@ impl Flush {
 
 /// Rings of the event queues by number, and the flushes whose events may be in them.
 pub(crate) struct EventRings<B: Backend> {
-    rings: BTreeMap<u32, Arc<Ring<B>>>,
+    rings: BTreeMap<u32, Arc<EventRing<B>>>,
     flushes: Vec<Flush>,
 }
 
@@ -41,11 +44,11 @@ impl<B: Backend> Default for EventRings<B> {
 }
 
 impl<B: Backend> EventRings<B> {
-    pub(super) fn add(&mut self, eqn: u32, ring: &Arc<Ring<B>>) {
+    pub(crate) fn add(&mut self, eqn: u32, ring: &Arc<EventRing<B>>) {
         self.rings.insert(eqn, ring.clone());
     }
 
-    pub(super) fn remove(&mut self, eqn: u32) {
+    pub(crate) fn remove(&mut self, eqn: u32) {
         self.rings.remove(&eqn);
         self.flushes.retain(|flush| flush.eqn != eqn);
     }
@@ -80,7 +83,7 @@ impl<B: Backend> EventRings<B> {
     }
 
     /// Whether an event of queue `eqn`, which is not consumed yet, is of such a flush; that has no other one.
-    pub(super) fn is_of_flush(&mut self, eqn: u32, position: u64, eqe: &Eqe) -> bool {
+    pub(crate) fn is_of_flush(&mut self, eqn: u32, position: u64, eqe: &Eqe) -> bool {
         let is_it = |flush: &Flush| flush.eqn == eqn && flush.means(position, eqe);
         let found = self.flushes.iter().position(is_it);
         found.map(|at| self.flushes.swap_remove(at)).is_some()
