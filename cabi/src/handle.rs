@@ -4,7 +4,7 @@
 use std::cell::{RefCell, UnsafeCell};
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::thread::LocalKey;
 
@@ -305,6 +305,8 @@ impl<T> Core<T> {
 pub struct Acks {
     open: Mutex<u64>,
     changed: Condvar,
+    /// The object ends.
+    is_over: AtomicBool,
 }
 
 impl Acks {
@@ -318,6 +320,16 @@ impl Acks {
         let mut open = lock(&self.open);
         *open = open.saturating_sub(events);
         self.changed.notify_all();
+    }
+
+    /// No event of the object is put any more; under the lock of the mailbox that they go to.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// The object ends or has ended; under the same lock.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
     }
 
     /// Waits until all are acknowledged: so the manual wants it of the destruction of an object.

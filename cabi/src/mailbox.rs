@@ -2,20 +2,31 @@
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::{read, retry_on_intr, write};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
 
 use crate::errno::Errno;
-use crate::handle::lock;
+use crate::handle::{Acks, lock};
 
-/// Events in order. The descriptor counts them, and changes with them under their lock; the program may make it not block,
-/// and waits for it as it likes.
+/// Events in order. The descriptor has a byte for each, which comes and goes with it under their lock; the program may make
+/// it not block, and waits for it as it likes.
+///
+/// It is a socket: a wait that peeks takes no byte from others, and ends by signals and by `pthread_cancel` as a `read` does.
 pub struct Mailbox<T> {
     fd: OwnedFd,
-    events: Mutex<VecDeque<T>>,
+    /// The other end, where bytes are put.
+    write_end: OwnedFd,
+    waiting: Mutex<Waiting<T>>,
+}
+
+struct Waiting<T> {
+    events: VecDeque<T>,
+    /// Bytes in the socket: as many as events, but as many as it takes.
+    bytes: usize,
 }
 
 impl<T> Mailbox<T> {
@@ -24,9 +35,15 @@ impl<T> Mailbox<T> {
     /// # Errors
     /// The system's.
     pub fn new() -> Result<Self, Errno> {
+        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+        let (fd, write_end) = socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
         Ok(Self {
-            fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::SEMAPHORE)?,
-            events: Mutex::default(),
+            fd,
+            write_end,
+            waiting: Mutex::new(Waiting {
+                events: VecDeque::new(),
+                bytes: 0,
+            }),
         })
     }
 
@@ -37,9 +54,26 @@ impl<T> Mailbox<T> {
 
     /// Adds an event.
     pub fn put(&self, event: T) {
-        let mut events = lock(&self.events);
-        events.push_back(event);
-        count(&self.fd);
+        self.add(&mut lock(&self.waiting), event);
+    }
+
+    /// Adds an event of the object of `acks`, unless that ends.
+    pub fn put_of(&self, acks: &Acks, event: T) {
+        let mut waiting = lock(&self.waiting);
+        if !acks.is_over() {
+            self.add(&mut waiting, event);
+        }
+    }
+
+    fn add(&self, waiting: &mut Waiting<T>, event: T) {
+        waiting.events.push_back(event);
+        // A socket that is full is readable.
+        let sent = send(
+            &self.write_end,
+            &[0],
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        );
+        waiting.bytes += usize::from(sent.is_ok());
     }
 
     /// The oldest event; waits for one unless the program made the descriptor not block.
@@ -60,17 +94,16 @@ impl<T> Mailbox<T> {
             if let Some(made) = self.try_take_with(&mut then) {
                 return Ok(made);
             }
-            // Another thread may be faster. The kernel goes on after a signal, as its handler says.
-            read(&self.fd, &mut [0; 8])?;
-            count(&self.fd);
+            // No point of cancellation: callers have something to drop.
+            recv(&self.fd, &mut [0], RecvFlags::PEEK)?;
         }
     }
 
     /// What `then` makes of the oldest event, as above; `None` if there is none.
     pub fn try_take_with<R>(&self, mut then: impl FnMut(T) -> Option<R>) -> Option<R> {
-        let mut events = lock(&self.events);
-        while let Some(event) = events.pop_front() {
-            self.uncount(1);
+        let mut waiting = lock(&self.waiting);
+        while let Some(event) = waiting.events.pop_front() {
+            self.settle(&mut waiting);
             if let Some(made) = then(event) {
                 return Some(made);
             }
@@ -80,37 +113,45 @@ impl<T> Mailbox<T> {
 
     /// Takes out the events that `is_meant` picks.
     pub fn take_out(&self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
-        let mut events = lock(&self.events);
-        let (out, left): (VecDeque<_>, _) = events.drain(..).partition(is_meant);
-        *events = left;
-        self.uncount(out.len());
-        drop(events);
-        Vec::from(out)
+        self.pick(&mut lock(&self.waiting), is_meant).into()
     }
 
-    /// Forgets the events that `is_meant` picks.
-    pub fn discard(&self, is_meant: impl Fn(&T) -> bool) {
-        drop(self.take_out(is_meant));
+    fn pick(&self, waiting: &mut Waiting<T>, is_meant: impl Fn(&T) -> bool) -> VecDeque<T> {
+        let (out, left): (VecDeque<_>, _) = waiting.events.drain(..).partition(is_meant);
+        waiting.events = left;
+        self.settle(waiting);
+        out
     }
 
-    /// The descriptor counts so many fewer events, which were taken out under the lock: it does not block for longer than
-    /// a thread that waited has the count.
-    fn uncount(&self, events: usize) {
-        for _ in 0..events {
-            let _ = retry_on_intr(|| read(&self.fd, &mut [0; 8]));
+    /// The object of `acks` ends: its events, which `is_meant` picks, are forgotten and no more are put; those that the program
+    /// has are waited for.
+    pub fn end(&self, acks: &Acks, is_meant: impl Fn(&T) -> bool) {
+        let mut waiting = lock(&self.waiting);
+        acks.end();
+        let forgotten = self.pick(&mut waiting, is_meant);
+        drop(waiting);
+        drop(forgotten);
+        acks.wait();
+    }
+
+    /// The socket has no more bytes than there are events.
+    fn settle(&self, waiting: &mut Waiting<T>) {
+        let mut place = [0; 64];
+        while waiting.bytes > waiting.events.len() {
+            let more = place.len().min(waiting.bytes - waiting.events.len());
+            match recv(&self.fd, &mut place[..more], RecvFlags::DONTWAIT) {
+                Ok((taken, _)) if taken > 0 => waiting.bytes -= taken,
+                // The program has closed the descriptor.
+                _ => break,
+            }
         }
     }
 }
 
-/// An event more. It fails only if 2^64 events wait.
-fn count(fd: impl AsFd) {
-    let _ = write(fd, &1u64.to_ne_bytes());
-}
-
 unsafe extern "C-unwind" {
     /// The C library's: `pthread_cancel` ends a thread that waits in it.
-    #[link_name = "read"]
-    fn read_or_end(fd: c_int, buf: *mut c_void, len: usize) -> isize;
+    #[link_name = "recv"]
+    fn recv_or_end(fd: c_int, buf: *mut c_void, len: usize, flags: c_int) -> isize;
 }
 
 /// Repeats `attempt` until it took an event. It names the descriptor of the mailbox to wait for while there is none; a
@@ -120,23 +161,26 @@ unsafe extern "C-unwind" {
 /// Of `attempt`; `EAGAIN`, and the system's.
 pub fn until_taken(attempt: impl Fn() -> Result<Option<RawFd>, Errno> + Copy) -> Result<(), Errno> {
     while let Some(fd) = attempt()? {
-        let mut value = 0u64;
-        // SAFETY: a place for 8 bytes. A program that closes the descriptor meanwhile gets an error.
-        let read = unsafe { read_or_end(fd, (&raw mut value).cast(), size_of::<u64>()) };
-        if read < 0 {
+        let mut place = 0u8;
+        // SAFETY: a place for a byte. A program that closes the descriptor meanwhile gets an error.
+        let peeked = unsafe { recv_or_end(fd, (&raw mut place).cast(), 1, libc::MSG_PEEK) };
+        if peeked < 0 {
             // SAFETY: the place of this thread's own `errno`.
             return Err(Errno::from_raw_os_error(unsafe {
                 *libc::__errno_location()
             }));
         }
-        // SAFETY: as above.
-        count(unsafe { BorrowedFd::borrow_raw(fd) });
+        if peeked == 0 {
+            // The mailbox is gone.
+            return Err(Errno::BADF);
+        }
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::BorrowedFd;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, mpsc};
     use std::thread;
@@ -146,7 +190,6 @@ mod tests {
     use rustix::fs::{OFlags, fcntl_setfl};
 
     use super::*;
-    use crate::handle::Acks;
 
     fn is_readable<T>(mailbox: &Mailbox<T>) -> bool {
         // SAFETY: it is open as long as the mailbox.
@@ -159,8 +202,13 @@ mod tests {
     fn what_is_taken_out_is_not_reported() {
         let mailbox = Mailbox::new().unwrap();
         (0..4).for_each(|event| mailbox.put(event));
-        mailbox.discard(|event| event % 2 == 0);
+        let (even, odd) = (Acks::default(), Acks::default());
+        mailbox.end(&even, |event| event % 2 == 0);
         assert_eq!(mailbox.take(), Ok(1));
+        // The thread of a card had found the object before it ended.
+        mailbox.put_of(&even, 4);
+        mailbox.put_of(&odd, 3);
+        assert_eq!(mailbox.take(), Ok(3));
         assert_eq!(mailbox.take_out(|_| true), [3]);
         assert!(!is_readable(&mailbox));
         fcntl_setfl(&mailbox.fd, OFlags::NONBLOCK).unwrap();
@@ -186,8 +234,7 @@ mod tests {
             });
             wait_in_hand.recv().unwrap();
             scope.spawn(|| {
-                mailbox.discard(|_| true);
-                acks.wait();
+                mailbox.end(acks, |_| true);
                 is_over.store(true, Ordering::Relaxed);
             });
             let is_held = || {
@@ -214,6 +261,20 @@ mod tests {
         );
         assert_eq!(mailbox.take(), Ok(3));
         assert!(!is_readable(&mailbox));
+    }
+
+    /// More than the socket takes.
+    #[test]
+    fn it_is_readable_until_the_last_is_taken() {
+        let mailbox = Mailbox::new().unwrap();
+        fcntl_setfl(&mailbox.fd, OFlags::NONBLOCK).unwrap();
+        (0..10_000).for_each(|event| mailbox.put(event));
+        for event in 0..10_000 {
+            assert!(is_readable(&mailbox));
+            assert_eq!(mailbox.take(), Ok(event));
+        }
+        assert!(!is_readable(&mailbox));
+        assert_eq!(mailbox.take(), Err(Errno::AGAIN));
     }
 
     #[test]

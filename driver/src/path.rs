@@ -33,7 +33,8 @@ pub struct Path {
     pub hop_limit: u8,
     /// IPv6 flow label, 20 bits; also spreads connections over paths.
     pub flow_label: u32,
-    /// UDP source port; `None`: from the flow label, or if that is 0 from both queue pair numbers.
+    /// UDP source port; `None`: from the flow label, or if that is 0 from both queue pair numbers, of an address handle from
+    /// its number.
     pub udp_sport: Option<u16>,
 }
 
@@ -90,6 +91,12 @@ pub enum PathError {
 impl Path {
     /// Its address vector, of queue pair `qpn` to `dest_qpn`.
     pub(crate) fn vector(&self, qpn: u32, dest_qpn: u32, pkey: u16) -> AvCtx {
+        let udp_sport = udp::source_port(self.flow_label, qpn, dest_qpn);
+        self.image(udp_sport, dest_qpn, pkey)
+    }
+
+    /// The same, from `udp_sport` unless it names a port itself.
+    fn image(&self, udp_sport: u16, dest_qpn: u32, pkey: u16) -> AvCtx {
         AvCtx {
             dgid: self.dgid.to_le_bits(),
             dmac: self.dmac.to_le_bits(),
@@ -99,9 +106,7 @@ impl Path {
             vlan: self.vlan.unwrap_or(0),
             tclass: self.traffic_class,
             hop_limit: self.hop_limit,
-            udp_sport: self
-                .udp_sport
-                .unwrap_or_else(|| udp::source_port(self.flow_label, qpn, dest_qpn)),
+            udp_sport: self.udp_sport.unwrap_or(udp_sport),
             flow_label: self.flow_label,
             remote_qpn: dest_qpn,
             pkey,
@@ -184,7 +189,8 @@ impl<B: Backend> Ah<B> {
             number,
             card: card.clone(),
         };
-        let image = path.vector(number, 0, DEFAULT_PKEY);
+        let udp_sport = udp::datagram_source_port(path.flow_label, number);
+        let image = path.image(udp_sport, 0, DEFAULT_PKEY);
         let command = Command::new(opcode::WRITE_AH, number).with(image.emit());
         card.execute("write address handle", &command)?;
         Ok(ah)

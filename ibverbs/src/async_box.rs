@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 
 use crate::abi::*;
 use crate::errno::Errno;
+use crate::handle::Acks;
 use crate::mailbox::Mailbox;
 
 /// An asynchronous event: its kind, and the object or port that it is of.
@@ -25,8 +26,8 @@ impl AsyncBox {
         self.0.fd()
     }
 
-    /// Forgets events of an object that goes.
-    pub(crate) fn discard(&self, object: Opaque) {
-        self.0.discard(|event| event.element == object.addr());
+    /// No event of an object that goes is left, see [`Mailbox::end`].
+    pub(crate) fn end(&self, object: Opaque, acks: &Acks) {
+        self.0.end(acks, |event| event.element == object.addr());
     }
 }

@@ -1,19 +1,19 @@
 //! An opened card, and the thread that answers its neighbours and hands on its events.
 
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ferroce_cabi::signals;
 use ferroce_driver::{
-    AsyncEvent, AsyncEvents, Backend, Classes, Congestion, Context, EventAttr, Gid, Mac, Mtu,
-    NeighbourConfig, Neighbours, ResolveError, eventfd,
+    AsyncEvent, AsyncEvents, Backend, Classes, CompChannel, Congestion, Context, EventAttr, Gid,
+    Mac, Mtu, NeighbourConfig, Neighbours, ResolveError, eventfd,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::errno::{Errno, say, say_line};
+use crate::errno::{Errno, ToErrno, say, say_line};
 use crate::handle::lock;
 use crate::opener::{self, Keep};
 
@@ -55,20 +55,11 @@ impl Drop for Entry {
     }
 }
 
-/// A completion channel, as the thread of its card sees it.
-pub(crate) trait Interrupts {
-    /// Readable when the card has reported an event.
-    fn interrupt(&self) -> BorrowedFd<'_>;
-
-    /// Moves the events that the card reported to where the program waits.
-    fn collect(&self);
-}
-
 /// Where the thread of a card hands on what the card reports.
 #[derive(Clone, Copy)]
 pub(crate) struct Receivers {
-    /// Its completion channels.
-    pub(crate) channels: fn(&Arc<Card>) -> Vec<Arc<dyn Interrupts>>,
+    /// Takes the event of a completion queue.
+    pub(crate) completed: fn(&Card, u32),
     /// Takes an asynchronous event.
     pub(crate) deliver: fn(&Card, AsyncEvent),
 }
@@ -87,6 +78,13 @@ pub(crate) struct Settings {
     pub(crate) congestion: Congestion,
 }
 
+/// The event queue that the completion queues of all channels share: a card has few.
+struct Completions {
+    channel: CompChannel,
+    /// Readable when the card has reported an event.
+    interrupt: Arc<OwnedFd>,
+}
+
 /// An opened card.
 pub(crate) struct Card {
     pub(crate) context: Context,
@@ -94,8 +92,10 @@ pub(crate) struct Card {
     pub(crate) mtu: Mtu,
     is_simulated: bool,
     neighbours: Mutex<Neighbours>,
+    /// From the first completion channel on.
+    completions: Mutex<Option<Completions>>,
     receivers: Receivers,
-    /// Wakes the thread: the card goes, or a channel came.
+    /// Wakes the thread: the card goes, or the first channel came.
     wake: Arc<OwnedFd>,
     thread: Mutex<Option<JoinHandle<()>>>,
     // Goes behind the card.
@@ -155,6 +155,7 @@ impl Card {
             mtu: settings.mtu,
             is_simulated,
             neighbours: Mutex::new(neighbours),
+            completions: Mutex::default(),
             receivers,
             wake: Arc::new(wake),
             thread: Mutex::default(),
@@ -209,18 +210,38 @@ impl Card {
         }
     }
 
+    /// Calls `then` with what reports completions to the channels.
+    pub(crate) fn with_completions<R>(
+        &self,
+        then: impl FnOnce(&CompChannel) -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        let mut completions = lock(&self.completions);
+        if let Some(Completions { channel, .. }) = &*completions {
+            return then(channel);
+        }
+        let channel = self.context.create_comp_channel(&EventAttr::default());
+        let channel = channel.map_err(ToErrno::errno)?;
+        let interrupt = channel.as_fd().try_clone_to_owned();
+        let interrupt = Arc::new(interrupt.map_err(|_| Errno::MFILE)?);
+        let Completions { channel, .. } = completions.insert(Completions { channel, interrupt });
+        self.wake();
+        then(channel)
+    }
+
     /// Has the thread look at its descriptors anew.
-    pub(crate) fn wake(&self) {
+    fn wake(&self) {
         // An eventfd that is at its end is readable all the same.
         let _ = eventfd::raise(&*self.wake);
     }
 
     /// What the thread does when it is awake; whether the card is to be asked to tell of frames.
-    fn turn(&self, channels: &[Arc<dyn Interrupts>], events: Option<&mut AsyncEvents>) -> bool {
+    fn turn(&self, events: Option<&mut AsyncEvents>) -> bool {
         // No interrupt reports the loss of the card; below it becomes an event.
         let _ = self.context.is_lost();
-        for channel in channels {
-            channel.collect();
+        if let Some(Completions { channel, .. }) = &mut *lock(&self.completions) {
+            while let Some(cqn) = channel.try_event() {
+                (self.receivers.completed)(self, cqn);
+            }
         }
         lock(&self.neighbours).poll();
         let Some(events) = events else { return false };
@@ -242,14 +263,16 @@ fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents>) {
     loop {
         let Some(card) = card.upgrade() else { return };
         eventfd::clear(&*card.wake);
-        let channels = (card.receivers.channels)(&card);
-        let is_reported = card.turn(&channels, events.as_mut());
+        let is_reported = card.turn(events.as_mut());
         if events.is_some() && (is_reported || !is_armed) {
             // At once if a frame came meanwhile.
             lock(&card.neighbours).arm();
             is_armed = true;
         }
         let wake = card.wake.clone();
+        let completions = lock(&card.completions)
+            .as_ref()
+            .map(|completions| completions.interrupt.clone());
         drop(card);
         let mut fds = vec![PollFd::new(&*wake, PollFlags::IN)];
         fds.extend(
@@ -257,11 +280,7 @@ fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents>) {
                 .iter()
                 .map(|events| PollFd::from_borrowed_fd(events.as_fd(), PollFlags::IN)),
         );
-        fds.extend(
-            channels
-                .iter()
-                .map(|channel| PollFd::from_borrowed_fd(channel.interrupt(), PollFlags::IN)),
-        );
+        fds.extend(completions.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let sleep = if events.is_some() { SLEEP } else { LOOK };
         let sleep = Timespec::try_from(sleep).ok();
         // An interrupted sleep is a short one.

@@ -8,9 +8,9 @@ use ferroce_driver::{AsyncEvent, WcStatus};
 
 use crate::abi::*;
 use crate::async_box::ShownEvent;
-use crate::card::{Card, Interrupts, Receivers};
+use crate::card::{Card, Receivers};
 use crate::context::{ContextHandle, PORT};
-use crate::cq::{Channel, CqHandle};
+use crate::cq::{CqHandle, completed};
 use crate::errno::or_minus_one;
 use crate::handle::{Acks, Object, get};
 use crate::mailbox::until_taken;
@@ -18,15 +18,7 @@ use crate::qp::QpHandle;
 use crate::srq::SrqHandle;
 
 /// What the thread of a card calls.
-pub(crate) const RECEIVERS: Receivers = Receivers { channels, deliver };
-
-/// The completion channels of a card.
-fn channels(card: &Arc<Card>) -> Vec<Arc<dyn Interrupts>> {
-    let all = Channel::registry().all(|channel| channel.is_of(card));
-    all.into_iter()
-        .map(|channel| channel as Arc<dyn Interrupts>)
-        .collect()
-}
+pub(crate) const RECEIVERS: Receivers = Receivers { completed, deliver };
 
 /// Hands an event of a card to the contexts that it is for.
 fn deliver(card: &Card, event: AsyncEvent) {
@@ -35,7 +27,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
     let to_qp = |kind, number| {
         for qp in qps(number) {
             let element = qp.shown().addr();
-            qp.context().events.0.put(ShownEvent { kind, element });
+            let events = &qp.context().events.0;
+            events.put_of(&qp.events, ShownEvent { kind, element });
         }
     };
     let to_all = |kind, element| {
@@ -63,7 +56,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
         AsyncEvent::CqError { cqn } => {
             for cq in CqHandle::registry().all(|cq| cq.number == cqn && is_of(&cq.context)) {
                 let (kind, element) = (IBV_EVENT_CQ_ERR, cq.shown().addr());
-                cq.context.events.0.put(ShownEvent { kind, element });
+                let events = &cq.context.events.0;
+                events.put_of(&cq.failures, ShownEvent { kind, element });
             }
         }
         AsyncEvent::SrqLimit { srqn } => {
@@ -71,7 +65,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
                 // The card has forgotten the limit.
                 srq.limit.store(0, Ordering::Relaxed);
                 let (kind, element) = (IBV_EVENT_SRQ_LIMIT_REACHED, srq.shown().addr());
-                srq.context().events.0.put(ShownEvent { kind, element });
+                let events = &srq.context().events.0;
+                events.put_of(&srq.events, ShownEvent { kind, element });
             }
         }
         AsyncEvent::PortUp => to_all(IBV_EVENT_PORT_ACTIVE, PORT.into()),

@@ -116,8 +116,7 @@ extern "C" fn ibv_destroy_srq(srq: *mut ibv_srq) -> c_int {
         let srq = get::<SrqHandle>(srq)?;
         srq.check_unused()?;
         srq.srq.destroy()?;
-        srq.context().events.discard(srq.shown().cast());
-        srq.events.wait();
+        srq.context().events.end(srq.shown().cast(), &srq.events);
         SrqHandle::registry().remove(&srq);
         Ok(())
     };

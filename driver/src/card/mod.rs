@@ -1,6 +1,7 @@
 //! The opened card behind all objects: opening and closing, commands, addresses of its port, what is free.
 
 mod error;
+mod event_rings;
 mod keys;
 mod parked;
 mod windows;
@@ -20,6 +21,7 @@ use crate::host::{Host, lock};
 use crate::names::Names;
 
 pub use error::{GidError, OpenError};
+pub(crate) use event_rings::{EventRing, EventRings};
 pub(crate) use keys::{Keys, Kind};
 pub(crate) use parked::Parked;
 pub(crate) use windows::{Bound, Windows, end_of_queue_pair, end_of_region, write_window};
@@ -54,6 +56,7 @@ pub(crate) struct Card<B: Backend> {
     pub(crate) srqs: Mutex<Numbers>,
     /// Event queues of completion channels.
     pub(crate) eqs: Mutex<Numbers>,
+    pub(crate) event_rings: Mutex<EventRings<B>>,
     pub(crate) parked: Mutex<Parked>,
     pub(crate) keys: Mutex<Keys>,
     pub(crate) windows: Mutex<Windows>,
@@ -101,6 +104,7 @@ impl<B: Backend> Card<B> {
             ahs: Mutex::new(Numbers::new(0..info.max_ah)),
             srqs: Mutex::new(Numbers::new(0..info.max_srq)),
             eqs: Mutex::default(),
+            event_rings: Mutex::default(),
             parked: Mutex::default(),
             keys: Mutex::new(Keys::new(info.max_mr, names.clone())),
             windows: Mutex::default(),

@@ -59,13 +59,18 @@ pub(super) fn log_size<B: Backend>(card: &Card<B>, entries: u32) -> Result<u8, C
     Ok(entries.next_power_of_two().ilog2().max(1) as u8)
 }
 
+/// Number of the event queue of a completion queue.
+fn eqn<B: Backend>(channel: Option<&Arc<Channel<B>>>) -> u32 {
+    channel.map_or(ASYNC_EQN, |channel| channel.number)
+}
+
 /// Context of a queue, as given to the card.
 pub(super) fn image<B: Backend>(ring: &Ring<B>, channel: Option<&Arc<Channel<B>>>) -> CqCtx {
     CqCtx {
         base: ring.base(),
         consumer: ring.consumer(),
         log_size: ring.log_size(),
-        eqn: channel.map_or(ASYNC_EQN, |channel| channel.number) as u8,
+        eqn: eqn(channel) as u8,
     }
 }
 
@@ -129,6 +134,11 @@ impl<B: Backend> CqCore<B> {
             }
             stays
         });
+    }
+
+    /// Number of the event queue that is told of it, and of the queue pairs that send on it.
+    pub(crate) fn eqn(&self) -> u32 {
+        eqn(self.channel.as_ref())
     }
 
     /// A CQE of queue pair `qpn` with an error flush of a receive request is there.

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use ferroce_proto::abi::eq::event;
 
-use super::queue::{EventQueue, Ring, supported};
+use super::queue::{EventQueue, supported};
 use super::{EventAttr, EventError};
-use crate::card::Card;
+use crate::card::{Card, EventRing};
 use crate::host::{lock, nanoseconds};
 use crate::{AnyBackend, Backend, Context};
 
@@ -17,7 +17,7 @@ use crate::{AnyBackend, Backend, Context};
 pub(crate) struct Channel<B: Backend> {
     pub(crate) card: Arc<Card<B>>,
     pub(crate) number: u32,
-    ring: Arc<Ring<B>>,
+    ring: Arc<EventRing<B>>,
     /// Completion queues by number, with the position from which on events mean them; none once the channel is gone.
     members: Mutex<Option<BTreeMap<u32, u64>>>,
 }

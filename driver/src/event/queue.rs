@@ -4,18 +4,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use ferroce_proto::abi::cmd::opcode;
-use ferroce_proto::abi::eq::{self, EqCtx, Eqe};
+use ferroce_proto::abi::eq::{self, EqCtx, Eqe, event};
 
 use super::{EventAttr, EventError};
-use crate::card::ASYNC_EQN;
-use crate::card::Card;
+use crate::card::{ASYNC_EQN, Card, EventRing};
 use crate::command::Command;
 use crate::host::lock;
-use crate::ring::EntryRing;
 use crate::{Backend, Features, eventfd};
-
-/// The ring of an event queue.
-pub(super) type Ring<B> = EntryRing<B, { Eqe::BYTES }>;
 
 /// ns of a unit of `EqCtx::moderation`.
 const MODERATION_UNIT_NS: u32 = 1024;
@@ -38,7 +33,7 @@ pub(super) fn supported<B: Backend>(card: &Card<B>) -> Result<(), EventError> {
 pub(super) struct EventQueue<B: Backend> {
     pub(super) card: Arc<Card<B>>,
     pub(super) number: u32,
-    pub(super) ring: Arc<Ring<B>>,
+    pub(super) ring: Arc<EventRing<B>>,
     pub(super) fd: OwnedFd,
     /// Events taken.
     position: u64,
@@ -65,7 +60,7 @@ impl<B: Backend> EventQueue<B> {
             }
         }
         let log_size = attr.entries.next_power_of_two().ilog2().max(1) as u8;
-        let ring = Ring::new(&card.host, log_size)?;
+        let ring = Arc::new(EventRing::new(&card.host, log_size)?);
         let fd = card.host.backend.interrupt(number)?;
         // What an earlier user of the vector left there.
         eventfd::clear(&fd);
@@ -79,10 +74,11 @@ impl<B: Backend> EventQueue<B> {
         let command = Command::new(opcode::CREATE_EQ, number).with(ctx.emit());
         card.execute("create EQ", &command)?;
         card.host.awaits(number, true);
+        lock(&card.event_rings).add(number, &ring);
         Ok(Self {
             card: card.clone(),
             number,
-            ring: Arc::new(ring),
+            ring,
             fd,
             position: 0,
         })
@@ -96,10 +92,15 @@ impl<B: Backend> EventQueue<B> {
                 return Some((self.position, eqe));
             }
             if let Some(bytes) = self.ring.read(self.position) {
-                let found = (self.position, Eqe::parse(&bytes));
+                let (position, eqe) = (self.position, Eqe::parse(&bytes));
+                let is_ours = eqe.event == event::LAST_WQE_REACHED
+                    && lock(&self.card.event_rings).is_of_flush(self.number, position, &eqe);
                 self.position += 1;
                 self.ring.consume(self.position);
-                return Some(found);
+                if is_ours {
+                    continue;
+                }
+                return Some((position, eqe));
             }
             // The interrupt comes after the event: what was written meanwhile is seen in the next turn, or wakes again.
             if !eventfd::clear(&self.fd) {
@@ -144,6 +145,7 @@ impl<B: Backend> EventQueue<B> {
 impl<B: Backend> Drop for EventQueue<B> {
     fn drop(&mut self) {
         self.card.host.awaits(self.number, false);
+        lock(&self.card.event_rings).remove(self.number);
         let command = Command::new(opcode::DESTROY_EQ, self.number);
         match self.card.execute("destroy EQ", &command) {
             Ok(_) if self.number == ASYNC_EQN => {}

@@ -242,7 +242,9 @@ impl<B: Backend> Qp<B> {
         command.head.sq_reset = true;
         command.head.qp_rq_state = true;
         command.head.rq_reset = true;
-        self.pd.card.execute_for_sure("reset QP", &command)?;
+        let reset = self.pd.card.execute_for_sure("reset QP", &command);
+        lock(&self.pd.card.event_rings).flush_ends(self.number);
+        reset?;
         end_of_queue_pair(&self.pd.card, self.number)?;
         // The producer indices are the host's; the card hears them in every state.
         self.ring(doorbell::sq(self.number), 0);
@@ -256,6 +258,10 @@ impl<B: Backend> Qp<B> {
         command.head.qp_rq_state = true;
         command.head.rq_state = QpState::Err.code();
         let card = &self.pd.card;
+        // Of an error that the program knows it is told, of this one not.
+        if self.state != QpState::Err {
+            lock(&card.event_rings).flush_begins(self.send_cq.eqn(), self.number);
+        }
         if card.execute("flush QP", &command).is_ok() {
             let flushed = || self.recv_cq.has_flushed(self.number).then_some(());
             card.host.wait(FLUSH_WAIT_NS, flushed);

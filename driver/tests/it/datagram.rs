@@ -1,5 +1,7 @@
 //! Datagrams: queue pairs without a path, address handles, work requests.
 
+use std::collections::BTreeSet;
+
 use ferroce_driver::{
     AhError, BuildError, Features, GSI_QKEY, ModifyError, Mtu, Path, PathError, PostCause, Qp,
     QpAttr, QpState, QpType, Remote, RtrAttr, SendOp, SendWr,
@@ -86,12 +88,21 @@ fn address_handles_hold_a_path_each() {
     for (i, av) in (0..4u8).map(|i| (i, fake.state().ahs[&i.into()])) {
         assert_eq!(av.dgid, ipv4(10 + i).to_le_bits());
         assert_eq!((av.vlan_valid, av.vlan, av.pkey), (true, i.into(), 0xffff));
-        assert_ne!(av.udp_sport, 0);
     }
+    // A port for each, as for connections that have no flow label.
+    let ports: BTreeSet<_> = (0..4u32).map(|i| fake.state().ahs[&i].udp_sport).collect();
+    assert_eq!(ports, BTreeSet::from([0xc000, 0xd872, 0xf0e4, 0xc956]));
     let full = pd.create_ah(&path()).err();
     assert_eq!(full, Some(AhError::Full { limit: 4 }));
     drop(ahs);
-    assert!(pd.create_ah(&path()).is_ok());
+    let labelled = Path {
+        flow_label: 0x1_2345,
+        ..path()
+    };
+    drop(pd.create_ah(&labelled).unwrap());
+    let mut ahs = fake.state().ahs.clone().into_values();
+    let av = ahs.find(|av| av.flow_label == 0x1_2345).unwrap();
+    assert_eq!(av.udp_sport, 0xe341);
     let bad = Path {
         sgid_index: 1,
         ..path()

@@ -1,7 +1,8 @@
 //! Shared receive queues: posting, completions by any queue pair, limits.
 
 use ferroce_driver::{
-    BuildError, Cq, Features, PostCause, Qp, QpAttr, RecvWr, Sge, Srq, SrqError, Wc,
+    AsyncEvent, BuildError, Cq, EventAttr, Features, PostCause, Qp, QpAttr, RecvWr, Sge, Srq,
+    SrqError, Wc,
 };
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
@@ -193,6 +194,52 @@ fn a_queue_pair_with_a_shared_queue_is_flushed_before_it_is_reset() {
         assert_eq!(srq.free(), 2);
         assert_eq!(cq.poll(&mut [Wc::default(); 8]), 0);
     }
+}
+
+/// That the responder goes through ERR on the way to RESET is the driver's affair; that a program has taken it to ERR is not.
+#[test]
+fn last_wqe_reached_is_reported_of_errors_only() {
+    let (fake, context) = open(ALL);
+    let (pd, srq) = (context.alloc_pd(), context.alloc_pd().create_srq(2, 1));
+    let (srq, attr) = (srq.unwrap(), EventAttr::default());
+    let mut channel = context.create_comp_channel(&attr).unwrap();
+    let mut events = context.async_events(&attr).unwrap();
+    let cqs = [
+        context.create_cq(8).unwrap(),
+        context.create_cq_on(8, &channel).unwrap(),
+    ];
+    for (round, cq) in (0..32).zip(cqs.iter().cycle()) {
+        let mut qp = Qp::builder(&pd).cq(cq).srq(&srq).build().unwrap();
+        let reached = AsyncEvent::LastWqeReached { qpn: qp.qpn() };
+        let mut expect = |expected: Option<AsyncEvent>| {
+            assert_eq!(channel.try_event(), None);
+            let found = (events.try_event(), events.try_event());
+            assert_eq!(found, (expected, None), "round {round}");
+        };
+        qp.connect(&peer()).unwrap();
+        qp.modify(&QpAttr::Reset).unwrap();
+        // With and without another life between the event and who takes it.
+        if round & 2 != 0 {
+            expect(None);
+        }
+        qp.connect(&peer()).unwrap();
+        qp.modify(&QpAttr::Err).unwrap();
+        if round & 4 != 0 {
+            expect(Some(reached));
+            qp.modify(&QpAttr::Reset).unwrap();
+            expect(None);
+        } else {
+            qp.modify(&QpAttr::Reset).unwrap();
+            expect(Some(reached));
+        }
+        qp.connect(&peer()).unwrap();
+        drop(qp);
+        if round & 8 != 0 {
+            expect(None);
+        }
+    }
+    let written: u32 = fake.state().eqs.values().map(|eq| eq.1).sum();
+    assert_eq!(written, 3 * 32);
 }
 
 #[test]

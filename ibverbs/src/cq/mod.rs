@@ -15,7 +15,8 @@ use crate::context::Opened;
 use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::handle::{Acks, Core, Held, Object, Shown, Used, Users, get, object};
 use crate::turn::Turn;
-pub(crate) use channel::Channel;
+use channel::Channel;
+pub(crate) use channel::completed;
 use convert::convert;
 pub(crate) use extended::create_cq_ex;
 
@@ -70,7 +71,7 @@ fn create(make: &Make, mut shown: ibv_cq_ex) -> Result<*mut ibv_cq, Errno> {
     let device = &opened.card.context;
     let cq = match &held {
         None => device.create_cq(make.entries).map_err(ToErrno::errno)?,
-        Some(channel) => channel.core.with(|channel| {
+        Some(_) => opened.card.with_completions(|channel| {
             device
                 .create_cq_on(make.entries, channel)
                 .map_err(ToErrno::errno)
@@ -129,11 +130,9 @@ extern "C" fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
         cq.check_unused()?;
         cq.cq.destroy()?;
         if let Some(channel) = &cq.channel {
-            channel.discard(&cq);
+            channel.end(&cq);
         }
-        cq.context.events.discard(cq.shown().cast());
-        cq.events.wait();
-        cq.failures.wait();
+        cq.context.events.end(cq.shown().cast(), &cq.failures);
         CqHandle::registry().remove(&cq);
         Ok(())
     };

@@ -195,8 +195,7 @@ extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     let destroy = || {
         let qp = get::<QpHandle>(qp)?;
         qp.qp.destroy()?;
-        qp.context().events.discard(qp.shown().cast());
-        qp.events.wait();
+        qp.context().events.end(qp.shown().cast(), &qp.events);
         QpHandle::registry().remove(&qp);
         Ok(())
     };

@@ -44,7 +44,7 @@ static inline void expect_errno(const char *call, int found, int expected)
 		} \
 	} while (0)
 
-static char memory[8192] __attribute__((aligned(4096)));
+static char memory[8192] __attribute__((aligned(4096), unused));
 
 static inline struct ibv_context *open_device(void)
 {

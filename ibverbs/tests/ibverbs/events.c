@@ -24,6 +24,18 @@ static void event(struct ibv_context *context, enum ibv_event_type type, void *e
 	ibv_ack_async_event(&event);
 }
 
+/* No event comes within 100 ms. */
+static void no_event(struct ibv_context *context)
+{
+	struct ibv_async_event event;
+
+	usleep(100000);
+	if (ibv_get_async_event(context, &event) == 0) {
+		expect(ibv_event_type_str(event.event_type), event.event_type, -1);
+		ibv_ack_async_event(&event);
+	}
+}
+
 static struct ibv_qp *queue_pair(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr attr = qp_attr(cq);
@@ -62,6 +74,13 @@ static void srq_limit(struct ibv_context *context, struct ibv_pd *pd, struct ibv
 	expect("the limit was reached", limit.srq_limit, 0);
 	MUST(ibv_modify_qp(qp, &error, IBV_QP_STATE) == 0);
 	event(context, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
+	/* Of the way from RTS to RESET nothing is told, and nothing when it goes. */
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	for (int i = 0; i < 2; i++) {
+		MUST(ibv_modify_qp(qp, &reset, IBV_QP_STATE) == 0);
+		no_event(context);
+		connect_to(qp, qp->qp_num);
+	}
 	REFUSED(ibv_destroy_qp(qp), 0);
 	REFUSED(ibv_destroy_srq(srq), 0);
 }
@@ -162,6 +181,29 @@ static void *wait_for_event(void *context)
 	return NULL;
 }
 
+static void *interrupted(void *channel)
+{
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	return (void *)(long)(ibv_get_cq_event(channel, &cq, &cq_context) ? errno : 0);
+}
+
+/* A signal whose handler has no calls restarted ends a wait. */
+static void ends_by_a_signal(struct ibv_comp_channel *channel)
+{
+	struct sigaction action = { .sa_handler = nothing };
+	pthread_t thread;
+	void *end;
+
+	MUST(sigaction(SIGUSR2, &action, NULL) == 0);
+	MUST(pthread_create(&thread, NULL, interrupted, channel) == 0);
+	usleep(50000);
+	MUST(pthread_kill(thread, SIGUSR2) == 0);
+	MUST(pthread_join(thread, &end) == 0);
+	expect_errno("interrupted", (long)end, EINTR);
+}
+
 /* A signal whose handler has calls restarted does not end a wait; pthread_cancel does. */
 static void ends_when_cancelled(void *(*wait)(void *), void *object)
 {
@@ -193,6 +235,7 @@ int main(void)
 	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
 	struct ibv_comp_channel *channel;
 	MUST(channel = ibv_create_comp_channel(context));
+	ends_by_a_signal(channel);
 	ends_when_cancelled(wait_for_completion, channel);
 	ends_when_cancelled(wait_for_event, context);
 	REFUSED(ibv_destroy_comp_channel(channel), 0);

@@ -52,6 +52,11 @@ fn events_are_reported() {
 }
 
 #[test]
+fn threads_share_a_channel() {
+    run("channels");
+}
+
+#[test]
 fn states_of_the_card_are_reported_and_left() {
     run("states");
 }

@@ -69,6 +69,24 @@ pub const fn source_port(flow_label: u32, local_qpn: u32, remote_qpn: u32) -> u1
         0 => qpn_flow_label(local_qpn, remote_qpn),
         label => label,
     };
+    label_port(label)
+}
+
+/// Source port of datagrams by address handle `handle`: that of the flow label. When that is 0 each handle has its own, as
+/// Linux has it for hns (`get_ah_udp_sport`, at random); here by the hash that soft-RoCE makes of the number of a queue pair
+/// (`hash_32` of 14 bits). At least [`MIN_SRC_PORT`].
+#[must_use]
+pub const fn datagram_source_port(flow_label: u32, handle: u32) -> u16 {
+    /// `GOLDEN_RATIO_32` of Linux.
+    const GOLDEN_RATIO: u32 = 0x61c8_8647;
+    match flow_label {
+        0 => (handle.wrapping_mul(GOLDEN_RATIO) >> 18) as u16 | MIN_SRC_PORT,
+        label => label_port(label),
+    }
+}
+
+/// Source port of a flow label (`rdma_flow_label_to_udp_sport`).
+const fn label_port(label: u32) -> u16 {
     let hash = (label & 0x3fff) ^ ((label & 0xf_c000) >> 14);
     hash as u16 | MIN_SRC_PORT
 }

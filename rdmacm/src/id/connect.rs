@@ -23,13 +23,14 @@ pub(crate) struct Asked {
 }
 
 impl Default for Asked {
-    /// What a program gets that asks for nothing: as much as there is.
+    /// What a program gets that asks for nothing: as much as there is of READs and retries.
     fn default() -> Self {
         Self {
             private: Vec::new(),
             responder_resources: u8::MAX,
             initiator_depth: u8::MAX,
-            flow_control: true,
+            // As rdma-core's library; the card does not use end-to-end credits.
+            flow_control: false,
             retry: 7,
             rnr_retry: 7,
             srq: false,

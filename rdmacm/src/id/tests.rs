@@ -67,6 +67,14 @@ fn an_event_is_there_with_its_state() {
     assert_eq!(channel.take().unwrap().kind(), RDMA_CM_EVENT_UNREACHABLE);
 }
 
+/// As rdma-core's library fills in a request without parameters (`ucma_copy_conn_param_to_kern`).
+#[test]
+fn a_program_that_asks_for_nothing_gets_no_flow_control() {
+    let asked = connect::Asked::default();
+    assert_eq!((asked.retry, asked.rnr_retry), (7, 7));
+    assert!(!asked.flow_control);
+}
+
 #[test]
 fn nothing_of_an_identifier_stays() {
     let (_channel, id) = pair();

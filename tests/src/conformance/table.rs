@@ -32,7 +32,8 @@ impl Outcome {
 }
 
 /// How many cases passed, failed and are not claimed on each target.
-fn sums(report: &Report) -> Vec<(String, [usize; 3])> {
+#[must_use]
+pub fn sums(report: &Report) -> Vec<(String, [usize; 3])> {
     let column = |column: usize| {
         let mut sums = [0; 3];
         for (_, outcomes) in &report.rows {

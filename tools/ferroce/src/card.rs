@@ -16,8 +16,9 @@ use ferroce_sim::vfio_user::dma::Dma;
 use ferroce_sim::vfio_user::wire::DatagramWire;
 use ferroce_sim::vfio_user::{self, Card, Server, Stop};
 
+use crate::Usage;
 use crate::demo::Share;
-use crate::{Usage, tools};
+use crate::dut::Dut;
 
 /// Cycles on the way in: one, as the wire proper is between two processes.
 const LATENCY: u64 = 1;
@@ -87,17 +88,6 @@ pub struct Args {
     pub seed: u64,
 }
 
-/// The card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Dut {
-    /// The golden model: its behaviour without its timing.
-    Model,
-    /// The emitted Verilog with a data path of 512 bits.
-    Rtl512,
-    /// The emitted Verilog with a data path of 64 bits.
-    Rtl64,
-}
-
 /// Whether the time of a simulation is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sync {
@@ -109,34 +99,11 @@ pub enum Sync {
     Required,
 }
 
-impl Dut {
-    /// Bytes of the data path.
-    fn lanes(self) -> u32 {
-        match self {
-            Self::Model | Self::Rtl512 => 64,
-            Self::Rtl64 => 8,
-        }
-    }
-
-    /// As the command line names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Rtl512 => "rtl512",
-            Self::Rtl64 => "rtl64",
-        }
-    }
-
-    fn card(self, memory: Rc<dyn RemoteMemory>) -> Result<Box<dyn Card>> {
-        let width = match self {
-            Self::Model => None,
-            Self::Rtl512 | Self::Rtl64 => Some(8 * self.lanes() as usize),
-        };
-        if width.is_some() {
-            tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
-        }
-        Ok(vfio_user::card(width, memory)?)
-    }
+/// The card that is served.
+fn card(dut: Dut, memory: Rc<dyn RemoteMemory>) -> Result<Box<dyn Card>> {
+    dut.ensure_buildable()?;
+    let width = (dut != Dut::Model).then_some(dut.width() as usize);
+    Ok(vfio_user::card(width, memory)?)
 }
 
 impl Args {
@@ -168,7 +135,7 @@ impl Args {
     pub fn server(&self) -> Result<Server<Box<dyn Card>>> {
         let socket = self.socket.as_deref().context("no socket was given")?;
         let dma = Rc::new(Dma::new(self.shared_memory));
-        let card = self.dut.card(dma.clone())?;
+        let card = card(self.dut, dma.clone())?;
         let mut server = Server::new(socket, card, dma)?;
         if let Some(path) = &self.wire {
             let wire = DatagramWire::bind(path, self.peer.as_deref(), self.incoming())?;
@@ -193,7 +160,7 @@ impl Args {
     fn incoming(&self) -> link::Config {
         link::Config {
             latency: LATENCY,
-            rate: Some(Rate::new(self.dut.lanes(), 1)),
+            rate: Some(Rate::new(self.dut.width() / 8, 1)),
             loss: self.loss.chance(),
             reordering: self.reorder.chance(),
             corruption: self.corrupt.chance(),
@@ -249,7 +216,7 @@ fn simulate(args: &Args, pci: &Path) -> Result<()> {
         latency_ps: args.simbricks_latency * 1000,
     };
     let bus = Rc::new(Bus::new());
-    let card = args.dut.card(bus.clone())?;
+    let card = card(args.dut, bus.clone())?;
     let mut card = Simulated::new(config, card, bus).map_err(plain)?;
     if let Some(file) = args.capture()? {
         card.capture("card", file).map_err(plain)?;

@@ -8,6 +8,7 @@ pub mod abi;
 pub mod card;
 pub mod cli;
 pub mod demo;
+pub mod dut;
 pub mod emit;
 pub mod library;
 pub mod output;

@@ -37,7 +37,7 @@ const PEAKRDL: [&str; 3] = [
 pub struct Args {
     /// Write the map as HTML pages and as IP-XACT to DIR instead, by PeakRDL.
     #[arg(long, value_name = "DIR")]
-    export: Option<PathBuf>,
+    out: Option<PathBuf>,
 }
 
 /// Writes the files, or what PeakRDL makes of them.
@@ -45,7 +45,7 @@ pub struct Args {
 /// # Errors
 /// Those of the file system; what PeakRDL says.
 pub fn run(args: &Args) -> Result<()> {
-    if let Some(out) = &args.export {
+    if let Some(out) = &args.out {
         export(&tools::wheels("peakrdl", &PEAKRDL)?, out)?;
         println!(
             "wrote html/index.html and ferroce.xml (IP-XACT) to {}",
@@ -324,10 +324,10 @@ mod tests {
 
     #[test]
     fn peakrdl_reads_the_map_and_writes_html_and_ip_xact() {
-        // Out of CI nothing is installed for a test: `cargo xtask regs --export` brings it.
+        // Out of CI nothing is installed for a test: `cargo xtask regs --out` brings it.
         let there = ferroce_system::cache::target_dir("tools").join("peakrdl");
         if !ferroce_system::in_ci() && !there.is_dir() {
-            println!("skipped: run cargo xtask regs --export DIR once");
+            println!("skipped: run cargo xtask regs --out DIR once");
             return;
         }
         let out = tempfile::tempdir().unwrap();

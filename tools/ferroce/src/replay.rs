@@ -13,10 +13,11 @@ use ferroce_sim::replay::{
     self, Counts, Error, Options, Outcome, PERMITTED_BEHAVIOUR, PERMITTED_FIELDS, Permitted, Role,
 };
 
-use crate::demo::dut::{self, Dut};
+use crate::Usage;
+use crate::demo::dut;
+use crate::dut::Dut;
 use crate::output::Output;
 use crate::report::{self, Figure, Report};
-use crate::{Usage, tools};
 
 /// Differences that are printed.
 const LISTED: usize = 20;
@@ -33,10 +34,7 @@ pub struct Args {
     role: RoleArg,
     /// Device under test: the engine as Verilog, or the golden model.
     #[arg(long, value_enum, default_value_t)]
-    dut: DutArg,
-    /// Data path of the RTL engine in bits.
-    #[arg(long, value_name = "BITS", value_parser = width, default_value = "512")]
-    width: u32,
+    dut: Dut,
     /// Queue pair of the recorded responder, if the capture has several connections.
     #[arg(long, value_name = "NUMBER", value_parser = number)]
     qp: Option<u32>,
@@ -64,24 +62,6 @@ enum RoleArg {
     Responder,
     /// Posts the same messages; its requests are compared.
     Requester,
-}
-
-/// The device under test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum DutArg {
-    /// The emitted Verilog.
-    #[default]
-    Rtl,
-    /// The golden model.
-    Model,
-}
-
-fn width(text: &str) -> Result<u32, String> {
-    match text {
-        "512" => Ok(512),
-        "64" => Ok(64),
-        _ => Err("512 or 64 is expected".into()),
-    }
 }
 
 fn number(text: &str) -> Result<u32, String> {
@@ -130,13 +110,7 @@ pub fn run(args: &Args) -> Result<()> {
     })?;
     let report = args.report.open()?;
     let output = args.pcap.as_deref().map(Output::create).transpose()?;
-    let dut = match args.dut {
-        DutArg::Model => Dut::Model,
-        DutArg::Rtl => {
-            tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
-            Dut::Rtl { width: args.width }
-        }
-    };
+    args.dut.ensure_buildable()?;
     let options = Options {
         role: match args.role {
             RoleArg::Responder => Role::Responder,
@@ -147,7 +121,7 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let build = |memory| {
         dut::nic(
-            dut,
+            args.dut,
             dut::Setup {
                 memory,
                 seed: args.seed,
@@ -187,8 +161,8 @@ fn say(args: &Args, outcome: &Outcome, figures: &[Figure]) -> Result<()> {
             RoleArg::Requester => "requested",
         },
         match args.dut {
-            DutArg::Rtl => format!("RTL engine of {} bits", args.width),
-            DutArg::Model => "golden model".to_owned(),
+            Dut::Model => "golden model".to_owned(),
+            Dut::Rtl512 | Dut::Rtl64 => format!("RTL engine of {} bits", args.dut.width()),
         },
     );
     if let Some(recorded) = outcome.mapped_from {
@@ -281,8 +255,7 @@ mod tests {
         Args {
             capture: capture.to_owned(),
             role: RoleArg::Responder,
-            dut: DutArg::Model,
-            width: 512,
+            dut: Dut::Model,
             qp: None,
             malformed: false,
             seed: 1,

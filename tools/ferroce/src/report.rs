@@ -55,6 +55,16 @@ impl Figure {
     }
 }
 
+/// `name` as the name of a [`Figure`] has it.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    let plain = |c: char| match c.is_ascii_alphanumeric() {
+        true => c.to_ascii_lowercase(),
+        false => '_',
+    };
+    name.chars().map(plain).collect()
+}
+
 impl fmt::Display for Figure {
     /// A line of the table that a task prints.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

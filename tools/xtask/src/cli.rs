@@ -90,11 +90,50 @@ mod tests {
         Task::command().debug_assert();
     }
 
+    /// What checks or measures reports in one form; a word means the same in every task.
+    #[test]
+    fn options_have_one_vocabulary() {
+        const WRITE_ONLY: [&str; 6] = ["card", "docs", "emit", "lib", "regs", "release"];
+        let command = Task::command();
+        for task in command.get_subcommands() {
+            let name = task.get_name();
+            let long = |option: &str| {
+                let mut options = task.get_arguments().filter_map(|arg| arg.get_long());
+                options.any(|long| long == option)
+            };
+            assert_eq!(long("report"), !WRITE_ONLY.contains(&name), "{name}");
+            // The width of `emit` is a size of what is written.
+            assert!(!long("width") || name == "emit", "{name}: --dut");
+            for (old, new) in [
+                ("model", "--dut"),
+                ("update", "--write"),
+                ("filter", "NAME"),
+                ("only", "NAME"),
+                ("module", "NAME"),
+                ("block", "NAME"),
+                ("keep", "--out"),
+                ("export", "--out"),
+            ] {
+                assert!(!long(old), "{name} --{old}: {new}");
+            }
+            for arg in task.get_arguments() {
+                let values = arg.get_value_names().unwrap_or_default();
+                let kind = match arg.get_long() {
+                    Some("report") => "FILE.json",
+                    Some("html") => "FILE.html",
+                    Some("out") => "DIR",
+                    _ => continue,
+                };
+                assert!(values == [kind], "{name}: {arg}");
+            }
+        }
+    }
+
     #[test]
     fn mistakes_are_one_line() {
         for (words, part) in [
             (&["demo", "--mtu", "300"][..], "256, 512"),
-            (&["demo", "--width", "128"], "512 or 64"),
+            (&["demo", "--dut", "asic"], "model, rtl512"),
             (&["demo", "--loss", "150%"], "0% to 100%"),
             (&["demo", "--qps", "0"], "--qps"),
             (&["demo", "--speed"], "--speed"),
@@ -117,8 +156,11 @@ mod tests {
             (&["fabric", "incast", "--loss", "2"], "0% to 100%"),
             (&["conformance", "rnr", "--write"], "--write"),
             (&["replay"], "CAPTURE"),
-            (&["synth", "--width", "128"], "512 or 64"),
-            (&["synth", "--quick", "--block", "csr"], "--block"),
+            (&["synth", "--dut", "model"], "rtl512, rtl64"),
+            (&["synth", "--quick", "csr"], "--quick"),
+            (&["bench", "--dut", "model"], "rtl512, rtl64"),
+            (&["coverage", "rnr"], "--data"),
+            (&["mutate", "csr", "--write"], "--write"),
             (&["synth", "--board", "u50"], "versa_ecp5"),
             (&["emit"], "--out"),
             (&["libibverbs"], "--out"),
@@ -128,7 +170,7 @@ mod tests {
             (&["pyverbs", "--dut", "asic"], "model, rtl512"),
             (&["formal", "fifo", "--write"], "--write"),
             (&["emit", "--board", "u1", "--out", "x"], "generic"),
-            (&["replay", "a", "--dut", "asic"], "rtl, model"),
+            (&["replay", "a", "--dut", "asic"], "model, rtl512"),
         ] {
             let words = ["xtask"].iter().chain(words);
             let line = one_line(&Task::try_parse_from(words).err().unwrap());

@@ -6,7 +6,9 @@ use ferroce_tests::conformance::run::{Target, suite};
 use ferroce_tests::conformance::table;
 use ferroce_tests::world::World;
 
+use crate::dut::Dut;
 use crate::output::put;
+use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
 
 /// Options of the task.
@@ -26,27 +28,16 @@ pub(crate) struct Args {
     /// Write the page of cases and verdicts, docs/conformance.md.
     #[arg(long, conflicts_with_all = ["name", "dut", "world", "unclaimed"])]
     write: bool,
+    #[command(flatten)]
+    report: report::Args,
 }
 
-/// The device under test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Dut {
-    /// The golden model.
-    Model,
-    /// The emitted Verilog with a data path of 512 bits.
-    Rtl512,
-    /// The emitted Verilog with a data path of 64 bits.
-    Rtl64,
-}
-
-impl Dut {
-    /// As the suite has it.
-    pub(crate) const fn target(self) -> Target {
-        match self {
-            Self::Model => Target::Model,
-            Self::Rtl512 => Target::Rtl(512),
-            Self::Rtl64 => Target::Rtl(64),
-        }
+/// A device as the suite has it.
+pub(crate) const fn target(dut: Dut) -> Target {
+    match dut {
+        Dut::Model => Target::Model,
+        Dut::Rtl512 => Target::Rtl(512),
+        Dut::Rtl64 => Target::Rtl(64),
     }
 }
 
@@ -68,7 +59,7 @@ enum Around {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let targets = match args.dut {
         None => Target::ALL.to_vec(),
-        Some(dut) => vec![dut.target()],
+        Some(dut) => vec![target(dut)],
     };
     if targets != [Target::Model] {
         tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
@@ -79,16 +70,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Around::Loaded => World::Loaded,
         Around::Hostile => World::Hostile,
     };
-    let report = suite(&targets, name, args.unclaimed, |_| around)?;
-    if report.rows.is_empty() {
+    let file = args.report.open()?;
+    let found = suite(&targets, name, args.unclaimed, |_| around)?;
+    if found.rows.is_empty() {
         let page = table::PATH;
         return Err(Usage(format!("no case is named like {name}; {page} lists them")).into());
     }
-    print!("{}\n{}", table::plain(&report), table::summary(&report));
+    print!("{}\n{}", table::plain(&found), table::summary(&found));
     if args.write {
-        put(table::PATH, &table::page(&report))?;
+        put(table::PATH, &table::page(&found))?;
     }
-    let failures = report.failures();
+    let failures = found.failures();
+    let figures = table::sums(&found).into_iter().flat_map(|(dut, sums)| {
+        let dut = report::plain(&dut.replace(' ', ""));
+        let names = ["passed", "failed", "not_claimed"].into_iter().zip(sums);
+        names.map(move |(what, cases)| Figure::new(format!("{dut}_{what}"), cases as u64, "cases"))
+    });
+    file.write(&Report::new(failures.is_empty(), 0, figures.collect()))?;
     ensure!(failures.is_empty(), "\n{}", failures.join("\n\n"));
     Ok(())
 }

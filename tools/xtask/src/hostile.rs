@@ -3,11 +3,12 @@
 
 use anyhow::Result;
 use ferroce_system::pool;
-use ferroce_tests::hostile::{Disturbed, Misuse, Report, attack, disturb, misuse};
+use ferroce_tests::hostile::{Disturbed, Misuse, Report as Attacked, attack, disturb, misuse};
 use ferroce_tests::world::World;
 
-use crate::conformance::Dut;
-use crate::tools;
+use crate::conformance::target;
+use crate::dut::Dut;
+use crate::report::{self, Figure};
 
 /// Frames of one attack, acts of one owner and bursts of one bus; a longer campaign has several seeds.
 const FRAMES: u64 = 5000;
@@ -41,6 +42,8 @@ pub(crate) struct Args {
     /// First seed; attacks of 5000 frames, 500 acts or 10 bursts have a seed each.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 /// Runs the task.
@@ -48,10 +51,18 @@ pub(crate) struct Args {
 /// # Errors
 /// What broke first.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.dut != Dut::Model {
-        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
-    }
-    let target = args.dut.target();
+    let file = args.report.open()?;
+    args.dut.ensure_buildable()?;
+    let campaign = one_of(args);
+    let ok = campaign.is_ok();
+    let figures = campaign.as_ref().map_or_else(|_| vec![], Clone::clone);
+    file.write(&report::Report::new(ok, args.seed, figures))?;
+    campaign.map(drop)
+}
+
+/// The campaign that `args` ask for: what it counted.
+fn one_of(args: &Args) -> Result<Vec<Figure>> {
+    let target = target(args.dut);
     let direct = args.dut == Dut::Model;
     let name = target.name();
     if args.owner {
@@ -63,6 +74,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             "{name}: {} acts of owners in {} cycles, {} of their completions, {} deaths, {} messages of bystanders right beside them, {} cycles for a command at most",
             sum.acts, sum.cycles, sum.completions, sum.deaths, sum.messages, sum.slowest
         );
+        Ok(vec![
+            Figure::new("acts", sum.acts, "acts"),
+            Figure::new("cycles", sum.cycles, "cycles"),
+            Figure::new("completions", sum.completions, "completions"),
+            Figure::new("deaths", sum.deaths, "owners"),
+            Figure::new("messages", sum.messages, "messages"),
+            Figure::new("slowest_command", sum.slowest, "cycles"),
+        ])
     } else if args.bus {
         let sum: Disturbed = campaign(args.bursts, BURSTS, args.seed, |bursts, seed| {
             disturb(target, bursts, seed)
@@ -71,16 +90,27 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             "{name}: {} bursts of trouble on the bus, {} accesses failed, {} were late, {} resets, {} messages right beside and behind them",
             sum.bursts, sum.failed, sum.late, sum.resets, sum.messages
         );
+        Ok(vec![
+            Figure::new("bursts", sum.bursts, "bursts"),
+            Figure::new("failed", sum.failed, "accesses"),
+            Figure::new("late", sum.late, "accesses"),
+            Figure::new("resets", sum.resets, "resets"),
+            Figure::new("messages", sum.messages, "messages"),
+        ])
     } else {
-        let sum: Report = campaign(args.frames, FRAMES, args.seed, |frames, seed| {
+        let sum: Attacked = campaign(args.frames, FRAMES, args.seed, |frames, seed| {
             attack(target, frames, seed)
         })?;
         println!(
             "{name}: {} hostile frames, {} messages of the neighbour right beside them, {} queue pairs opened again",
             sum.frames, sum.messages, sum.revived
         );
+        Ok(vec![
+            Figure::new("frames", sum.frames, "frames"),
+            Figure::new("messages", sum.messages, "messages"),
+            Figure::new("revived", sum.revived, "queue pairs"),
+        ])
     }
-    Ok(())
 }
 
 /// `count` of something, `part` with each seed from `first` on, on all processors.

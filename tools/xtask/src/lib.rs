@@ -25,7 +25,7 @@ mod test;
 use std::process::ExitCode;
 
 pub use ferroce::Usage;
-use ferroce::{card, demo, emit, library, output, regs, report, tools};
+use ferroce::{card, demo, dut, emit, library, output, regs, report, tools};
 
 /// Runs the task that the command line names.
 #[must_use]

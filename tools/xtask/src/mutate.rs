@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use fastrand::Rng;
-use ferroce_hdl::engine::builds::{self, WIDTHS};
+use ferroce_hdl::engine::builds;
 use ferroce_tests::mutation::TRANSPORT;
 use ferroce_tests::mutation::run::Engines;
 use ferroce_tests::mutation::sites::{self, Mutant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
+use crate::dut::Engine;
 use crate::output::put;
+use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -25,27 +27,29 @@ const PAGE: &str = "docs/mutation.md";
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only this block, by its name without sizes. May be given more than once.
-    #[arg(long, value_name = "NAME")]
-    module: Vec<String>,
+    /// Only these blocks, by their names without sizes.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
     /// How many mutants, chosen at random.
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u16).range(1..), value_name = "N")]
     sample: u16,
     /// Of the choice.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
-    /// Data path in bits: 512 or 64.
-    #[arg(long, default_value_t = 64, value_name = "BITS")]
-    width: usize,
+    /// The engine.
+    #[arg(long, value_enum, default_value = "rtl64")]
+    dut: Engine,
     /// Only those that were not found the last time, in the same sample; with --write the outcome stays for the others.
-    #[arg(long, conflicts_with_all = ["module", "sample", "seed", "width"])]
+    #[arg(long, conflicts_with_all = ["names", "sample", "seed", "dut"])]
     survivors: bool,
     /// Keep the outcome, tools/xtask/mutants.json, and write the page of it, docs/mutation.md.
-    #[arg(long, conflicts_with = "module")]
+    #[arg(long, conflicts_with = "names")]
     write: bool,
     /// Try nothing; only write the page from the outcome that was kept.
-    #[arg(long, conflicts_with_all = ["module", "sample", "seed", "width", "write", "survivors"])]
+    #[arg(long, conflicts_with_all = ["names", "sample", "seed", "dut", "write", "survivors", "report"])]
     page: bool,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 /// What a run came to.
@@ -170,7 +174,7 @@ impl Record {
 /// Runs the task.
 ///
 /// # Errors
-/// [`Usage`] if there is no such block or width; an engine that does not build or fails without a mutant; survivors
+/// [`Usage`] if there is no such block; an engine that does not build or fails without a mutant; survivors
 /// without an explanation.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let old = Record::load()?;
@@ -179,14 +183,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let (width, seed, sample) = match args.survivors {
         true => (old.width, old.seed, old.totals().tried as usize),
-        false => (args.width, args.seed, args.sample.into()),
+        false => (args.dut.width(), args.seed, args.sample.into()),
     };
-    if !WIDTHS.contains(&width) {
-        return Err(Usage("choose a --width of 512 or 64".into()).into());
-    }
+    let file = args.report.open()?;
     tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     let design = builds::verilog(width).map_err(anyhow::Error::msg)?;
-    let asked: Vec<_> = args.module.iter().map(String::as_str).collect();
+    let asked: Vec<_> = args.names.iter().map(String::as_str).collect();
     let names = if asked.is_empty() {
         &TRANSPORT[..]
     } else {
@@ -245,7 +247,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.write {
         record.store()?;
     }
+    let Tally { tried, found } = record.totals();
+    let figures = vec![
+        Figure::new("tried", u64::from(tried), "mutants"),
+        Figure::new("found", u64::from(found), "mutants"),
+    ];
     let open = record.survivors.iter().filter(|s| s.why.is_empty()).count();
+    file.write(&Report::new(open == 0, seed, figures))?;
     ensure!(
         open == 0,
         "{open} survivors are not explained: test what they break, or say in {RECORD} why nothing can be seen of them"

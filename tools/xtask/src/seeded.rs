@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use ferroce_system::pool;
 use ferroce_tests::seeded::{DEFECTS, Found, engine, find};
 
+use crate::report::{self, Figure, Report};
 use crate::tools;
 
 /// Options of the task.
@@ -18,6 +19,8 @@ pub(crate) struct Args {
     /// Processor time for the campaigns of a defect.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 /// Runs the task.
@@ -25,14 +28,16 @@ pub(crate) struct Args {
 /// # Errors
 /// The engine does not build.
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let file = args.report.open()?;
     tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     let model = engine().map_err(anyhow::Error::msg)?;
     let asked = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);
     let chosen: Vec<_> = (1..).zip(DEFECTS).filter(|(_, d)| asked(d.name)).collect();
     println!("| defect | found by | time | what it said |\n|---|---|---|---|");
-    pool::each(pool::processors(), chosen, || {
+    let found = pool::each(pool::processors(), chosen, || {
         |(number, defect): (usize, &ferroce_tests::seeded::Defect)| {
             let (found, took) = find(model, number, Duration::from_secs(args.seconds));
+            let is_found = found.is_some();
             let (finder, what) = found.map_or_else(
                 || ("none".into(), String::new()),
                 |Found {
@@ -48,7 +53,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 defect.what,
                 took.as_secs_f64()
             );
+            (defect.name, is_found, took)
         }
     });
-    Ok(())
+    let counts = [true, false].map(|is| found.iter().filter(|(_, found, _)| *found == is).count());
+    let mut figures = vec![
+        Figure::new("found", counts[0] as u64, "defects"),
+        Figure::new("not_found", counts[1] as u64, "defects"),
+    ];
+    for (name, _, took) in found {
+        figures.push(Figure::new(format!("{name}_time"), took.as_secs_f64(), "s"));
+    }
+    file.write(&Report::new(true, 0, figures))
 }

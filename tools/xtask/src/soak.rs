@@ -8,8 +8,9 @@ use ferroce_system::pool;
 use ferroce_tests::soak::{Soaked, round};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::conformance::Dut;
-use crate::tools;
+use crate::conformance::target;
+use crate::dut::Dut;
+use crate::report::{self, Figure, Report};
 
 /// Cycles of traffic of a round.
 const CYCLES: u64 = 100_000;
@@ -26,6 +27,8 @@ pub(crate) struct Args {
     /// Seed of the first round, the next has the next one: what a campaign ended at.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 fn hours(text: &str) -> Result<Duration, String> {
@@ -43,10 +46,9 @@ fn hours(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What broke first.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.dut != Dut::Model {
-        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
-    }
-    let target = args.dut.target();
+    let file = args.report.open()?;
+    args.dut.ensure_buildable()?;
+    let target = target(args.dut);
     let style = ProgressStyle::with_template("{bar:40} {elapsed_precise} {msg}")?;
     let bar = ProgressBar::new(args.hours.as_secs().max(1)).with_style(style);
     let (start, sum) = (Instant::now(), Mutex::new(Soaked::default()));
@@ -65,6 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     });
     bar.finish_and_clear();
     let sum = sum.into_inner().ok().context("a round broke off")?;
+    file.write(&Report::new(rounds.is_ok(), args.seed, figures(&sum)))?;
     if let Err(what) = rounds {
         bail!("{what}");
     }
@@ -84,4 +87,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         args.seed + sum.rounds
     );
     Ok(())
+}
+
+fn figures(sum: &Soaked) -> Vec<Figure> {
+    vec![
+        Figure::new("rounds", sum.rounds, "rounds"),
+        Figure::new("cycles", sum.cycles, "cycles"),
+        Figure::new("opened", sum.incarnations, "queue pairs"),
+        Figure::new("messages", sum.messages, "messages"),
+        Figure::new("compared", sum.bytes, "bytes"),
+        Figure::new("lost", sum.lost, "datagrams"),
+        Figure::new("deaths", sum.deaths, "processes"),
+        Figure::new("gave_up", sum.gave_up, "connections"),
+        Figure::new("resets", sum.resets, "cards"),
+        Figure::new("slowest_command", sum.slowest, "cycles"),
+    ]
 }

@@ -5,7 +5,7 @@ fn no_figure_is_worse_than_the_baseline() {
     let failures = xtask::bench::gate();
     assert!(
         failures.is_empty(),
-        "{}\nif that is meant to be: cargo xtask bench --quick --update",
+        "{}\nif that is meant to be: cargo xtask bench --quick --write",
         failures.join("\n")
     );
 }

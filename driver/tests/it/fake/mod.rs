@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use ferroce_driver::{Features, Opened};
 use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
 use ferroce_proto::abi::cq::{CqCtx, Cqe, opcode as cqe_opcode, status as cqe_status};
-use ferroce_proto::abi::eq::EqCtx;
+use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, state};
 use ferroce_proto::abi::regs::{self, Params};
@@ -246,6 +246,7 @@ impl State {
                         qp.sq_psn
                     };
                 }
+                let enters_err = head.rq_state == state::ERR && qp.rq_state != state::ERR;
                 if head.qp_rq_state {
                     qp.rq_state = head.rq_state;
                     qp.rq_psn = if head.rq_reset {
@@ -254,7 +255,16 @@ impl State {
                         qp.rq_psn
                     };
                 }
-                let cqn = qp.rq.cqn.into();
+                let (cqn, send_cqn) = (qp.rq.cqn.into(), u32::from(qp.sq.cqn));
+                if enters_err && qp.rq.srq_valid {
+                    let reached = Eqe {
+                        event: event::LAST_WQE_REACHED,
+                        object: head.index,
+                        ..Eqe::default()
+                    };
+                    let eqn = self.cqs[&send_cqn].0.eqn;
+                    assert!(self.put_event(eqn.into(), reached), "the EQ has room");
+                }
                 if head.rq_state == state::ERR
                     && let Some((qpn, ordinal)) = self.takes.take_if(|(qpn, _)| *qpn == head.index)
                 {

@@ -168,7 +168,7 @@ impl State {
         unsafe { last_at.write_volatile(last) };
     }
 
-    fn put_event(&mut self, eqn: u32, eqe: Eqe) -> bool {
+    pub(super) fn put_event(&mut self, eqn: u32, eqe: Eqe) -> bool {
         let Some((ctx, producer)) = self.eqs.get(&eqn).copied() else {
             return true;
         };

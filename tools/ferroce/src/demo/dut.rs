@@ -1,6 +1,5 @@
 //! The cards at both ends.
 
-use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -13,38 +12,27 @@ use ferroce_sim::verilator;
 
 use super::Options;
 use crate::Usage;
+use crate::dut::Dut;
 
-/// What is tested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dut {
-    /// The golden model.
-    Model,
-    /// The emitted Verilog.
-    Rtl {
-        /// Data path in bits, 512 or 64.
-        width: u32,
-    },
+/// Queue pairs for the file: those of the build but numbers 0 and 1, which are reserved (IBA 3.9.2), and that of the
+/// announcement.
+fn max_qps(dut: Dut) -> u32 {
+    let params = match dut {
+        Dut::Model => DEFAULT_PARAMS,
+        Dut::Rtl512 | Dut::Rtl64 => build::PARAMS,
+    };
+    (1 << params.log_qp) - 3
 }
 
-impl Dut {
-    /// Queue pairs for the file: those of the build but numbers 0 and 1, which are reserved (IBA 3.9.2), and that of
-    /// the announcement.
-    fn max_qps(self) -> u32 {
-        let params = match self {
-            Self::Model => DEFAULT_PARAMS,
-            Self::Rtl { .. } => build::PARAMS,
-        };
-        (1 << params.log_qp) - 3
-    }
-}
-
-impl fmt::Display for Dut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Model => f.write_str("golden models, whose host memory answers at once"),
-            Self::Rtl { width } => {
-                write!(f, "RTL engines of {width} bits, host memory after 1 us")
-            }
+/// What is at both ends, in words.
+pub(super) fn words(dut: Dut) -> String {
+    match dut {
+        Dut::Model => "golden models, whose host memory answers at once".into(),
+        Dut::Rtl512 | Dut::Rtl64 => {
+            format!(
+                "RTL engines of {} bits, host memory after 1 us",
+                dut.width()
+            )
         }
     }
 }
@@ -65,10 +53,10 @@ pub(crate) struct Setup<'a> {
 /// [`Usage`]: more queue pairs than the build has, an operation that the transport does not have, or a waveform of
 /// something that has none.
 pub(super) fn check(options: &Options, wave: bool) -> Result<()> {
-    let dut = options.dut();
+    let dut = options.dut;
     if wave && dut == Dut::Model {
         let text =
-            "--wave shows the RTL engine, and --model runs without one; leave one of them out";
+            "--wave shows an engine, and --dut model runs without one; leave one of them out";
         return Err(Usage(text.into()).into());
     }
     if !options.is_possible() {
@@ -76,7 +64,7 @@ pub(super) fn check(options: &Options, wave: bool) -> Result<()> {
         let text = format!("{transport} has no {op}; UC does WRITE and SEND, UD SEND, RC all");
         return Err(Usage(text).into());
     }
-    let (qps, limit) = (options.qps, dut.max_qps());
+    let (qps, limit) = (options.qps, max_qps(dut));
     if qps > limit {
         let text = format!("--qps {qps} is more than this build has; give 1 to {limit}");
         return Err(Usage(text).into());
@@ -91,12 +79,12 @@ pub(super) fn check(options: &Options, wave: bool) -> Result<()> {
 pub(crate) fn nic(dut: Dut, setup: Setup<'_>) -> Result<Box<dyn Nic>> {
     match dut {
         Dut::Model => Ok(Box::new(Model::new(DEFAULT_PARAMS, setup.memory))),
-        Dut::Rtl { width } => {
+        Dut::Rtl512 | Dut::Rtl64 => {
             let tracing = verilator::Options {
                 trace: setup.wave.is_some(),
                 ..verilator::Options::default()
             };
-            let model = build::model(width as usize, &tracing)?;
+            let model = build::model(dut.width() as usize, &tracing)?;
             let mut engine = build::engine(&model, setup.memory, &rtl::Options::host(setup.seed))?;
             if let Some(wave) = setup.wave {
                 engine.pins().dut().trace(wave)?;

@@ -8,7 +8,7 @@
 //! Figures count cycles of the core clock, 4 ns each.
 
 mod counting;
-pub mod dut;
+pub(crate) mod dut;
 mod figures;
 mod options;
 mod pair;
@@ -23,11 +23,10 @@ use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 
+use crate::Usage;
 use crate::output::Output;
 use crate::report::{self, Figure, Report};
-use crate::{Usage, tools};
 
-pub use dut::Dut;
 pub use options::{Op, Options, Share, Transport};
 
 use pair::Pair;
@@ -132,9 +131,7 @@ pub fn run(args: &Args) -> Result<()> {
     let report = args.report.open()?;
     let mut pcap = args.pcap.as_deref().map(Output::create).transpose()?;
     let wave = args.wave.as_deref().map(Output::create).transpose()?;
-    if let Dut::Rtl { .. } = options.dut() {
-        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
-    }
+    options.dut.ensure_buildable()?;
     let digest = transfer::hex(&Sha256::digest(&file));
     println!("{options}");
     println!("{name}: {} bytes, SHA-256 {digest}", file.len());

@@ -8,7 +8,8 @@ use ferroce_sim::link;
 use ferroce_sim::random::Chance;
 use ferroce_sim::rate::Rate;
 
-use super::dut::Dut;
+use super::dut;
+use crate::dut::Dut;
 
 /// Cycles of one way over the wire: 100 ns, a few metres of fibre and a MAC at each end.
 const WIRE_LATENCY: u64 = 25;
@@ -29,12 +30,9 @@ const PATIENCE: u64 = 40;
 /// What a run does, but for the file.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Data path of the RTL engine in bits: 512 or 64; with --model that of the wire.
-    #[arg(long, value_name = "BITS", value_parser = width, default_value_t = Options::default().width)]
-    pub width: u32,
-    /// Golden model instead of the RTL engine: its behaviour without its timing.
-    #[arg(long)]
-    pub model: bool,
+    /// The cards at both ends: an engine, or the golden model, its behaviour without its timing.
+    #[arg(long, value_enum, default_value_t)]
+    pub dut: Dut,
     /// Operation that moves the file; an atomic moves 8 bytes.
     #[arg(long, value_enum, default_value_t)]
     pub op: Op,
@@ -121,8 +119,7 @@ impl fmt::Display for Transport {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            width: 512,
-            model: false,
+            dut: Dut::default(),
             op: Op::default(),
             transport: Transport::default(),
             mtu: Mtu::Mtu4096,
@@ -139,16 +136,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The cards at both ends.
-    #[must_use]
-    pub fn dut(&self) -> Dut {
-        if self.model {
-            Dut::Model
-        } else {
-            Dut::Rtl { width: self.width }
-        }
-    }
-
     /// Every message takes a receive.
     pub(super) fn receives(&self) -> bool {
         self.op == Op::Send || self.op == Op::Write && self.transport != Transport::Rc
@@ -170,18 +157,16 @@ impl Options {
     }
 
     fn wire_rate(&self) -> Option<u32> {
-        let datagrams = self.transport == Transport::Ud && self.width == 512;
+        let datagrams = self.transport == Transport::Ud && self.dut.width() == 512;
         self.rate.or(datagrams.then_some(DATAGRAM_RATE))
     }
 
     /// One direction of the wire, 0 or 1.
     pub(super) fn wire(&self, direction: u64) -> link::Config {
-        // An RTL engine sends a beat a cycle by itself; so does the model, of 512 bits.
-        let narrow = self.model && self.width != 512;
-        let own = narrow.then(|| Rate::new(self.width / 8, 1));
         link::Config {
             latency: WIRE_LATENCY,
-            rate: self.wire_rate().map(Rate::ethernet).or(own),
+            // A card sends a beat a cycle by itself.
+            rate: self.wire_rate().map(Rate::ethernet),
             loss: self.loss.chance(),
             reordering: self.reorder.chance(),
             corruption: self.corrupt.chance(),
@@ -196,7 +181,7 @@ impl Options {
         match self.wire_rate() {
             Some(rate) => format!("wire of {rate} Gb/s"),
             None => {
-                let gigabits = f64::from(self.width) / 4.0;
+                let gigabits = f64::from(self.dut.width()) / 4.0;
                 format!("wire of one beat a cycle ({gigabits} Gb/s)")
             }
         }
@@ -207,7 +192,7 @@ impl Options {
         let frame = self.mtu.bytes() as u64 + PACKET_OVERHEAD;
         let bytes = u64::from(self.qps) * QUANTUM * frame;
         // Bytes in 2 cycles, as 100 Gb/s are 50 bytes a cycle.
-        let path = u64::from(self.width / 4);
+        let path = u64::from(self.dut.width() / 4);
         let rate = self.wire_rate().map_or(path, |rate| path.min(rate.into()));
         let cycles = (2 * 2 * bytes / rate).max(MIN_TIMEOUT);
         cycles.div_ceil(TIMEOUT_UNIT).next_power_of_two().ilog2() as u8
@@ -228,7 +213,7 @@ impl fmt::Display for Options {
         write!(
             f,
             "two hosts with {}; {}, {transport} {op}, MTU {mtu}, {qps} queue pair{plural}, seed {seed}",
-            self.dut(),
+            dut::words(self.dut),
             self.wire_text()
         )?;
         for (name, share) in [
@@ -280,11 +265,6 @@ impl fmt::Display for Share {
     }
 }
 
-fn width(text: &str) -> Result<u32, &'static str> {
-    let width = text.parse().ok().filter(|width| [64, 512].contains(width));
-    width.ok_or("there is no such data path; give 512 or 64")
-}
-
 fn mtu(text: &str) -> Result<Mtu, &'static str> {
     let mtu = text.parse().ok().and_then(Mtu::from_bytes);
     mtu.ok_or("there is no such MTU; give 256, 512, 1024, 2048 or 4096")
@@ -314,24 +294,35 @@ mod tests {
 
     #[test]
     fn the_timeout_is_above_a_round_of_all_queue_pairs() {
-        let code = |qps, width, rate| {
+        let code = |qps, dut, rate| {
             Options {
                 qps,
-                width,
+                dut,
                 rate,
                 ..Options::default()
             }
             .timeout()
         };
-        assert_eq!(code(1, 512, None), 6, "65536 cycles");
+        assert_eq!(code(1, Dut::Rtl512, None), 6, "65536 cycles");
         assert_eq!(
-            code(64, 512, None),
+            code(64, Dut::Rtl512, None),
             8,
             "64 * 16 packets of 66 cycles, twice"
         );
-        assert_eq!(code(64, 512, Some(128)), code(64, 512, None));
-        assert_eq!(code(64, 64, None), 11, "the eighth part of the width");
-        assert_eq!(code(64, 64, Some(400)), 11, "the engine is the limit");
-        assert!(code(254, 512, Some(1)) <= 31);
+        assert_eq!(
+            code(64, Dut::Rtl512, Some(128)),
+            code(64, Dut::Rtl512, None)
+        );
+        assert_eq!(
+            code(64, Dut::Rtl64, None),
+            11,
+            "the eighth part of the width"
+        );
+        assert_eq!(
+            code(64, Dut::Rtl64, Some(400)),
+            11,
+            "the engine is the limit"
+        );
+        assert!(code(254, Dut::Rtl512, Some(1)) <= 31);
     }
 }

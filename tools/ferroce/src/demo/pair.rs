@@ -201,7 +201,7 @@ impl<'a> Pair<'a> {
                 seed,
                 wave,
             };
-            let nic = dut::nic(options.dut(), setup)?;
+            let nic = dut::nic(options.dut, setup)?;
             anyhow::Ok((world.borrow_mut().add(name, nic), memory))
         };
         let (sender, sender_memory) = add("sender", options.seed, job.wave)?;

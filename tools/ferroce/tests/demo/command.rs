@@ -35,7 +35,7 @@ fn a_run_leaves_a_report_and_a_capture() {
     let dir = dir.path();
     fs::write(dir.join("file"), vec![7; 100_000]).unwrap();
     let words =
-        "--model --file file --qps 2 --loss 1% --seed 5 --report out.json --pcap out.pcapng";
+        "--dut model --file file --qps 2 --loss 1% --seed 5 --report out.json --pcap out.pcapng";
     let words: Vec<_> = words.split(' ').collect();
     let output = demo(dir, &words);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -75,7 +75,7 @@ fn a_run_leaves_a_report_and_a_capture() {
 #[test]
 fn a_failed_run_reports_too() {
     let dir = tempfile::tempdir().unwrap();
-    let words = ["--model", "--loss", "100%", "--report", "out.json"];
+    let words = ["--dut", "model", "--loss", "100%", "--report", "out.json"];
     let output = demo(dir.path(), &words);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(output.stderr.starts_with(b"error: "), "{output:?}");
@@ -87,16 +87,19 @@ fn mistakes_are_one_line_and_leave_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     for (words, part) in [
-        ("--model --file missing", "missing"),
-        ("--model --file .", "not a regular file"),
-        ("--model --mtu 300", "256, 512"),
-        ("--model --width 100", "512 or 64"),
-        ("--model --qps 300", "1 to 253"),
-        ("--model --qps 0", "--qps"),
-        ("--model --loss 101%", "0% to 100%"),
-        ("--model --wave out.fst", "--model"),
-        ("--model --pcap missing/out.pcapng", "missing/out.pcapng"),
-        ("--model --bogus", "--bogus"),
+        ("--dut model --file missing", "missing"),
+        ("--dut model --file .", "not a regular file"),
+        ("--dut model --mtu 300", "256, 512"),
+        ("--dut rtl100", "rtl512, rtl64"),
+        ("--dut model --qps 300", "1 to 253"),
+        ("--dut model --qps 0", "--qps"),
+        ("--dut model --loss 101%", "0% to 100%"),
+        ("--dut model --wave out.fst", "--dut model"),
+        (
+            "--dut model --pcap missing/out.pcapng",
+            "missing/out.pcapng",
+        ),
+        ("--dut model --bogus", "--bogus"),
     ] {
         let mut all = vec!["--report", "out.json"];
         all.extend(words.split(' '));
@@ -110,6 +113,6 @@ fn mistakes_are_one_line_and_leave_nothing() {
         );
         assert_eq!(names(dir), [""; 0], "{words}");
     }
-    let output = demo(dir, &["--model", "--report", "missing/out.json"]);
+    let output = demo(dir, &["--dut", "model", "--report", "missing/out.json"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }

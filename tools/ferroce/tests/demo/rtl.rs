@@ -1,27 +1,25 @@
 //! The run over the emitted Verilog. Small files: what the RTL makes of long ones is `cargo xtask demo`'s to show.
 
 use ferroce::demo::Options;
+use ferroce::dut::Dut;
 use ferroce_driver::Mtu;
 
 use crate::run::{figure, intact};
 
-fn of_width(width: u32) -> Options {
+fn on(dut: Dut) -> Options {
     Options {
-        width,
+        dut,
         ..Options::default()
     }
 }
 
 #[test]
 fn files_of_every_size_arrive() {
-    for width in [512, 64] {
+    for dut in [Dut::Rtl512, Dut::Rtl64] {
         for mtu in [Mtu::Mtu256, Mtu::Mtu4096] {
             let bytes = mtu.bytes();
             for len in [0, 1, bytes - 1, bytes, bytes + 1] {
-                let options = Options {
-                    mtu,
-                    ..of_width(width)
-                };
+                let options = Options { mtu, ..on(dut) };
                 let outcome = intact(&options, len);
                 assert_eq!(figure(&outcome, "retransmissions"), 0.0);
             }
@@ -31,10 +29,10 @@ fn files_of_every_size_arrive() {
 
 #[test]
 fn a_clean_wire_is_used_to_the_full() {
-    for (width, goal) in [(512, 55.0), (64, 7.7)] {
-        let outcome = intact(&of_width(width), 1 << 20);
+    for (dut, goal) in [(Dut::Rtl512, 55.0), (Dut::Rtl64, 7.7)] {
+        let outcome = intact(&on(dut), 1 << 20);
         let goodput = figure(&outcome, "goodput_bytes_per_cycle");
-        assert!(goodput >= goal, "{goodput} bytes a cycle at {width} bits");
+        assert!(goodput >= goal, "{goodput} bytes a cycle of {}", dut.name());
     }
 }
 
@@ -44,7 +42,7 @@ fn hardship_does_not_change_the_file() {
     let hardships = [
         Options {
             loss: share("2%"),
-            ..of_width(512)
+            ..on(Dut::Rtl512)
         },
         Options {
             loss: share("2%"),
@@ -53,7 +51,7 @@ fn hardship_does_not_change_the_file() {
             corrupt: share("1%"),
             mtu: Mtu::Mtu1024,
             qps: 5,
-            ..of_width(64)
+            ..on(Dut::Rtl64)
         },
     ];
     for options in hardships {
@@ -66,7 +64,7 @@ fn hardship_does_not_change_the_file() {
 fn many_queue_pairs_share_the_wire() {
     let options = Options {
         qps: 64,
-        ..of_width(512)
+        ..on(Dut::Rtl512)
     };
     intact(&options, 1 << 20);
 }

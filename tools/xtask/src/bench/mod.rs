@@ -19,7 +19,6 @@ mod side;
 mod stages;
 mod storm;
 
-use std::fs;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -28,8 +27,9 @@ use anyhow::{Context, Result, ensure};
 use ferroce_sim::verilator;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::dut::Engine;
 use crate::output::Output;
-use crate::report::{Figure, Report};
+use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
 
 use baseline::Baseline;
@@ -47,44 +47,37 @@ pub struct Args {
     /// Only floods of a million short packets; takes minutes.
     #[arg(long, conflicts_with_all = ["quick", "scale"])]
     storm: bool,
-    /// Data path of the engine in bits: 512 or 64.
-    #[arg(long, value_name = "BITS", default_value_t = 512, value_parser = width)]
-    width: u32,
     /// Only scenarios whose name contains this.
-    #[arg(long, value_name = "NAME")]
-    filter: Option<String>,
-    /// Write a report to this directory: `bench.json`, and `bench.html` with plots.
-    #[arg(long, value_name = "DIR")]
-    report: Option<PathBuf>,
-    /// Make the figures of this run the baseline.
+    name: Option<String>,
+    /// The engine.
+    #[arg(long, value_enum, default_value_t)]
+    dut: Engine,
+    /// Make the figures of this run the baseline, tools/xtask/baseline.json.
     #[arg(long)]
-    update: bool,
+    write: bool,
     /// Seed of the timing of host memory and of losses.
     #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
+    /// Write a page with plots.
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 /// Seed of the baseline.
 const SEED: u64 = 1;
-/// Width of the baseline in bits.
-const WIDTH: u32 = 512;
-
-fn width(text: &str) -> Result<u32, String> {
-    match text {
-        "512" => Ok(512),
-        "64" => Ok(64),
-        _ => Err("give 512 or 64".into()),
-    }
-}
+/// Engine of the baseline.
+const ENGINE: Engine = Engine::Rtl512;
 
 /// Runs the task.
 ///
 /// # Errors
 /// [`Usage`]: a mistake of the caller; else a scenario that failed, or figures worse than the baseline.
 pub fn run(args: &Args) -> Result<()> {
-    let comparable = args.width == WIDTH && args.seed == SEED;
-    if args.update && !comparable {
-        let text = format!("the baseline is of --width {WIDTH} --seed {SEED}; leave --update out");
+    let comparable = args.dut == ENGINE && args.seed == SEED;
+    if args.write && !comparable {
+        let text = format!("the baseline is of --dut rtl512 --seed {SEED}; leave --write out");
         return Err(Usage(text).into());
     }
     let tiers = match args {
@@ -93,37 +86,27 @@ pub fn run(args: &Args) -> Result<()> {
         Args { quick: true, .. } => Tier::Gate..=Tier::Quick,
         _ => Tier::Gate..=Tier::Full,
     };
-    let scenarios = chosen(args.width, args.seed, tiers, args.filter.as_deref());
+    let scenarios = chosen(args.dut, args.seed, tiers, args.name.as_deref());
     if scenarios.is_empty() {
-        let text = "no scenario has a name with that in it; leave --filter out to see all";
+        let text = "no scenario has a name with that in it; leave the name out to see all";
         return Err(Usage(text.into()).into());
     }
-    let report = match &args.report {
-        Some(dir) => {
-            fs::create_dir_all(dir).map_err(|e| {
-                let dir = dir.display();
-                Usage(format!("cannot make {dir}: {e}; name another directory"))
-            })?;
-            let create = |name: &str| Output::create(&dir.join(name));
-            Some([create("bench.json")?, create("bench.html")?])
-        }
-        None => None,
-    };
+    let file = args.report.open()?;
+    let html = args.html.as_deref().map(Output::create).transpose()?;
     tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     let (mut figures, failures) = measure(&scenarios);
-    let engine = scenarios::standard(args.width).model(&verilator::Options::default())?;
+    let engine = scenarios::standard(width(args.dut)).model(&verilator::Options::default())?;
     let seconds = engine.build_time().as_secs_f64();
     figures.push(Figure::new(BUILD_TIME, seconds, "s"));
     let old = Baseline::load()?;
-    let (worse, better) = match comparable && !args.update {
+    let (worse, better) = match comparable && !args.write {
         true => old.compare(&figures),
         false => Default::default(),
     };
     let ok = failures.is_empty() && worse.is_empty();
     let result = Report::new(ok, args.seed, figures);
-    if let Some([mut json, mut html]) = report {
-        serde_json::to_writer_pretty(json.file(), &result).context("cannot write the report")?;
-        json.finish()?;
+    file.write(&result)?;
+    if let Some(mut html) = html {
         let page = page::page(&result)?;
         html.file()
             .write_all(page.as_bytes())
@@ -137,10 +120,10 @@ pub fn run(args: &Args) -> Result<()> {
         println!("better: {line}");
     }
     if !better.is_empty() {
-        println!("make them the baseline: cargo xtask bench --quick --update");
+        println!("make them the baseline: cargo xtask bench --quick --write");
     }
     ensure!(ok, "{}", [failures, worse].concat().join("\nerror: "));
-    if args.update {
+    if args.write {
         old.updated(&result.figures).store()?;
     }
     Ok(())
@@ -154,13 +137,17 @@ fn row(figure: &Figure, old: Option<&Baseline>) -> String {
     format!("{name:<58} {value:>12.2} {unit}{was}")
 }
 
+fn width(engine: Engine) -> u32 {
+    engine.width() as u32
+}
+
 fn chosen(
-    width: u32,
+    engine: Engine,
     seed: u64,
     tiers: RangeInclusive<Tier>,
     filter: Option<&str>,
 ) -> Vec<Scenario> {
-    let mut all = scenarios::all(width, seed);
+    let mut all = scenarios::all(width(engine), seed);
     all.retain(|scenario| {
         tiers.contains(&scenario.tier) && filter.is_none_or(|part| scenario.name.contains(part))
     });
@@ -210,7 +197,7 @@ fn progress_bar(scenarios: u64) -> ProgressBar {
 /// baseline, or failed, in words.
 #[must_use]
 pub fn gate() -> Vec<String> {
-    let (figures, mut failures) = measure(&chosen(WIDTH, SEED, Tier::Gate..=Tier::Gate, None));
+    let (figures, mut failures) = measure(&chosen(ENGINE, SEED, Tier::Gate..=Tier::Gate, None));
     match Baseline::load() {
         Ok(old) => failures.extend(old.compare(&figures).0),
         Err(error) => failures.push(format!("{error:#}")),

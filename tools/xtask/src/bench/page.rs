@@ -1,4 +1,4 @@
-//! The report as a page: `bench.html`, with plots inside and nothing loaded from elsewhere.
+//! The report as a page: `--html FILE.html`, with plots inside and nothing loaded from elsewhere.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Parts of a run, such as that of `--filter`, have a page too.
+    /// Parts of a run have a page too.
     #[test]
     fn a_report_without_figures_has_a_page() {
         let page = page(&Report::new(true, 7, vec![])).unwrap();

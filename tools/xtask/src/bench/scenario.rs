@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::WIDTH;
+use super::ENGINE;
 use super::flood;
 use super::load::Load;
 use super::measured::Measured;
@@ -93,7 +93,7 @@ pub(super) struct Scenario {
 /// What a scenario gave.
 pub(super) struct Found {
     pub(super) figures: Vec<Figure>,
-    /// Cycles of two cards of [`WIDTH`] bits in the part that a load takes, and their CPU time in s.
+    /// Cycles of two engines of the baseline in the part that a load takes, and their CPU time in s.
     pub(super) cycles: u64,
     pub(super) cpu: f64,
 }
@@ -108,7 +108,7 @@ impl Found {
     }
 
     fn of_load(figures: Vec<Figure>, load: &Load, setup: &Setup, runs: &[Measured]) -> Self {
-        let is_pair = load.traffic.hosts() == 2 && setup.build.width == WIDTH as usize;
+        let is_pair = load.traffic.hosts() == 2 && setup.build.width == ENGINE.width();
         let counted = if is_pair { runs } else { &[] };
         Self {
             figures,

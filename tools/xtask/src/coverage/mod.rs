@@ -12,12 +12,14 @@ use anyhow::{Context, Result, ensure};
 use ferroce_hdl::engine::builds;
 use ferroce_tests::coverage::data::{self, Point};
 use ferroce_tests::coverage::exclude::Exclusion;
-use ferroce_tests::coverage::run::Engine;
+use ferroce_tests::coverage::run::Engine as Counted;
 use ferroce_tests::coverage::tally::{Share, Tally, tally};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::dut::Engine;
 use crate::output::{put, write};
-use crate::{synth, tools};
+use crate::report::{self, Figure, Report};
+use crate::tools;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const EXCLUSIONS: &str = "tools/xtask/coverage-exclusions.json";
@@ -37,9 +39,9 @@ pub(crate) struct Args {
     /// Scenarios of the differential test, of each kind of wire.
     #[arg(long, default_value_t = 100, value_name = "N")]
     scenarios: u64,
-    /// Data path in bits: 512 or 64.
-    #[arg(long, default_value_t = 64, value_name = "BITS", value_parser = synth::width)]
-    width: usize,
+    /// The engine.
+    #[arg(long, value_enum, default_value = "rtl64")]
+    dut: Engine,
     /// Also write the counters, for verilator_coverage.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
@@ -50,17 +52,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     missing: Option<PathBuf>,
     /// Only cases of the suite whose name contains this; a part of a run, for --data.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "",
-        requires = "data",
-        conflicts_with = "write"
-    )]
-    only: String,
+    #[arg(requires = "data", conflicts_with_all = ["write", "report"])]
+    name: Option<String>,
     /// Write what came into docs/coverage.md.
     #[arg(long)]
     write: bool,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 /// What a run came to.
@@ -202,6 +200,7 @@ fn shares(tally: &Tally) -> [Share; 3] {
 /// # Errors
 /// An engine that does not build, a test that fails, a goal that is missed.
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let file = args.report.open()?;
     tools::ensure_present(&[tools::YOSYS])?;
     let points = if args.from.is_empty() {
         counted(args)?
@@ -213,10 +212,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         data::points(&text)?
     };
-    if !args.only.is_empty() {
+    if args.name.is_some() {
         return Ok(());
     }
-    let source = builds::verilog(args.width).map_err(anyhow::Error::msg)?;
+    let source = builds::verilog(args.dut.width()).map_err(anyhow::Error::msg)?;
     let text = fs::read_to_string(Path::new(ROOT).join(EXCLUSIONS));
     let text = text.with_context(|| format!("cannot read {EXCLUSIONS}"))?;
     let exclusions: Vec<Exclusion> = serde_json::from_str(&text).context(EXCLUSIONS)?;
@@ -231,7 +230,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         write(path, &text)?;
     }
     let record = Record {
-        width: args.width,
+        width: args.dut.width(),
         scenarios: args.scenarios,
         blocks,
         exclusions: exclusions.into_iter().zip(points).collect(),
@@ -240,7 +239,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.write {
         put(PAGE, &record.page())?;
     }
-    let [lines, _, bits] = record.totals();
+    let [lines, branches, bits] = record.totals();
+    let reached = [("lines", lines), ("branches", branches), ("bits", bits)];
+    let figures = reached.into_iter().flat_map(|(what, share)| {
+        let Share(reached, all) = share;
+        [
+            Figure::new(format!("{what}_reached"), u64::from(reached), what),
+            Figure::new(what, u64::from(all), what),
+        ]
+    });
+    let ok = lines.percent() >= LINES && bits.percent() >= BITS;
+    file.write(&Report::new(ok, 0, figures.collect()))?;
     for (what, share, goal) in [("lines", lines, LINES), ("bits", bits, BITS)] {
         let percent = share.percent();
         ensure!(
@@ -254,7 +263,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// Builds the engine and runs the tests on it.
 fn counted(args: &Args) -> Result<Vec<Point>> {
     tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
-    let engine = Engine::build(args.width)?;
+    let engine = Counted::build(args.dut.width())?;
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} tests, {elapsed} gone")
         .expect("the template is constant");
     let bar = ProgressBar::new(0).with_style(style);
@@ -263,7 +272,11 @@ fn counted(args: &Args) -> Result<Vec<Point>> {
         bar.set_length(bar.length().unwrap_or(0).max(left as u64));
         bar.set_position(bar.length().unwrap_or(0) - left as u64);
     };
-    let points = engine.run(&args.only, args.scenarios, &progress);
+    let points = engine.run(
+        args.name.as_deref().unwrap_or_default(),
+        args.scenarios,
+        &progress,
+    );
     bar.finish_and_clear();
     if let Some(path) = &args.data {
         engine.write(path)?;

@@ -12,6 +12,7 @@ use anyhow::{Result, ensure};
 use ferroce_system::pool;
 
 use crate::output::put;
+use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
 
 use proofs::{Bug, PROOFS, Proof};
@@ -27,10 +28,12 @@ pub(crate) struct Args {
     no_bugs: bool,
     /// Leave the Verilog, the model and the trace of a violation in this directory, by proof.
     #[arg(long, value_name = "DIR")]
-    keep: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Write the page of the proofs, docs/formal.md, and prove nothing.
-    #[arg(long, conflicts_with_all = ["name", "no_bugs", "keep"])]
+    #[arg(long, conflicts_with_all = ["name", "no_bugs", "out", "report"])]
     write: bool,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 /// Runs the task.
@@ -48,12 +51,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let names = names.join(", ");
         return Err(Usage(format!("no proof is named like {name}; there are {names}")).into());
     }
+    let file = args.report.open()?;
     tools::ensure_present(&[tools::YOSYS, tools::Z3])?;
     println!(
         "{}",
         row("proof", "method", "assertions", "seconds", "result")
     );
-    let failures = all(&proofs, !args.no_bugs, args.keep.as_deref());
+    let failures = all(&proofs, !args.no_bugs, args.out.as_deref());
+    let figures = vec![
+        Figure::new("proofs", proofs.len() as u64, "proofs"),
+        Figure::new("failed", failures.len() as u64, "proofs and bugs"),
+    ];
+    file.write(&Report::new(failures.is_empty(), 0, figures))?;
     ensure!(failures.is_empty(), "{}", failures.join("\n"));
     Ok(())
 }
@@ -81,7 +90,7 @@ fn all(proofs: &[&Proof], broken: bool, keep: Option<&Path>) -> Vec<String> {
 }
 
 /// A line of the table, and the error if there is one.
-fn report(proof: &Proof, method: &str, model: &Model, start: Instant, result: &str) {
+fn say(proof: &Proof, method: &str, model: &Model, start: Instant, result: &str) {
     let seconds = format!("{:.1}", start.elapsed().as_secs_f64());
     let assertions = model.assertions.to_string();
     println!("{}", row(proof.name, method, &assertions, &seconds, result));
@@ -100,7 +109,7 @@ fn prove(proof: &Proof, keep: Option<&Path>) -> Result<()> {
     let result = outcome
         .as_ref()
         .map_or_else(ToString::to_string, |()| "proven".into());
-    report(
+    say(
         proof,
         &format!("induction {}", proof.depth),
         &model,
@@ -115,7 +124,7 @@ fn refute(proof: &Proof, bug: &Bug) -> Result<()> {
     let model = Model::build(&(proof.block)(), proof.checker, Some(bug))?;
     let outcome = model.check(proof.depth)?;
     let result = format!("{outcome}: {}", bug.what);
-    report(proof, "broken", &model, start, &result);
+    say(proof, "broken", &model, start, &result);
     ensure!(outcome != Outcome::Holds, "holds although {}", bug.what);
     Ok(())
 }

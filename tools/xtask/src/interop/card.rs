@@ -9,8 +9,9 @@ use ferroce_sim::vfio_user::served::Served;
 use ferroce_system::process::{Running, bound};
 
 use super::matrix::Cell;
-use crate::card::{self, Dut};
+use crate::card;
 use crate::demo::Share;
+use crate::dut::Dut;
 
 /// Addresses of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

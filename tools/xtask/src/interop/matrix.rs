@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::card::Dut;
+use crate::dut::Dut;
 
 /// A program that both sides run.
 #[derive(Debug, PartialEq, Eq)]

@@ -33,6 +33,7 @@ use run::{Outcome, Place};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only cells whose name contains each of these, such as `ib_read rtl512 ipv6 loss`.
+    #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// The other side.
     #[arg(long, value_enum, default_value = "rxe")]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::matrix::{Cell, NOT_POSSIBLE, PROGRAMS, Side, all};
 use super::run::Outcome;
-use crate::card::Dut;
+use crate::dut::Dut;
 use crate::output::write;
 use crate::tools;
 

@@ -17,8 +17,10 @@ use anyhow::{Context, Result, ensure};
 use ferroce_sim::vfio_user::served::Served;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::card::{self, Dut};
+use crate::card;
+use crate::dut::Dut;
 use crate::output::put;
+use crate::report::{self, Figure};
 use crate::{library, tools};
 use outcome::{Outcome, Report};
 use session::{Device, Session};
@@ -58,6 +60,8 @@ pub(crate) struct Args {
     /// Run them on each card and on soft-RoCE, and write the page of the results, docs/pyverbs.md.
     #[arg(long, conflicts_with_all = ["modules", "dut", "rxe"])]
     write: bool,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 fn is_required(module: &str) -> bool {
@@ -77,6 +81,7 @@ fn progress_bar(tests: usize) -> ProgressBar {
 /// # Errors
 /// [`Usage`](crate::Usage) if there is no such module; a test failed that may not; the card did what it may not.
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let file = args.report.open()?;
     tools::ensure_present(&[tools::PYVERBS])?;
     let place = tempfile::tempdir().context("no place for temporary files")?;
     let library = args.library.folder(place.path())?;
@@ -115,6 +120,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.write {
         write(&reports)?;
     }
+    let figures = reports.iter().flat_map(|(name, found)| {
+        let name = report::plain(name);
+        let names = ["passed", "failed", "skipped"]
+            .into_iter()
+            .zip(found.sums());
+        names.map(move |(what, tests)| Figure::new(format!("{name}_{what}"), tests as u64, "tests"))
+    });
+    let done = report::Report::new(failures.is_empty(), args.seed, figures.collect());
+    file.write(&done)?;
     ensure!(failures.is_empty(), "{}", failures.join("\nerror: "));
     Ok(())
 }

@@ -15,11 +15,13 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, anyhow, ensure};
 use ferroce_hdl::egress;
 use ferroce_hdl::emit::{Module, block_of};
-use ferroce_hdl::engine::builds::{self, STANDARD, WIDTHS};
+use ferroce_hdl::engine::builds::{self, STANDARD};
 use ferroce_proto::abi::regs::Params;
 
+use crate::dut::Engine;
 use crate::emit::Build;
 use crate::output::put;
+use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
 
 use board::{Board, WHOLE};
@@ -73,41 +75,34 @@ const QUICK: [&str; 6] = ["scatter", "rx_check", "csr", "stats", "drain", "resta
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only this block: a module of the engine, with or without the sizes in its name. May be given more than once.
-    #[arg(long, value_name = "NAME", conflicts_with = "quick")]
-    block: Vec<String>,
+    /// Only these blocks: modules of the engine, with or without the sizes in their names.
+    #[arg(value_name = "NAME", conflicts_with = "quick")]
+    names: Vec<String>,
     /// Only the whole engines.
-    #[arg(long, conflicts_with_all = ["block", "width", "quick", "board"])]
+    #[arg(long, conflicts_with_all = ["names", "dut", "quick", "board"])]
     engine: bool,
-    /// Data path of the blocks in bits: 512 or 64.
-    #[arg(long, default_value_t = 512, value_name = "BITS", value_parser = width, conflicts_with_all = ["write", "quick"])]
-    width: usize,
+    /// The engine that the blocks are of.
+    #[arg(long, value_enum, default_value_t, conflicts_with_all = ["write", "quick"])]
+    dut: Engine,
     /// Only some of the blocks, in a few minutes; the tests do the same.
     #[arg(long, conflicts_with = "write")]
     quick: bool,
-    /// Place and route the build of this board instead, and its blocks, each by itself; takes an hour. With --block: only that
+    /// Place and route the build of this board instead, and its blocks, each by itself; takes an hour. With NAME: only that
     /// one, or `ferroce`, the whole.
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["width", "quick"])]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["dut", "quick"])]
     board: Option<Board>,
     /// Seeds of the placer of --board; the middle one of their results counts.
     #[arg(long, default_value_t = 3, value_name = "N", requires = "board", value_parser = clap::value_parser!(u32).range(1..))]
     seeds: u32,
     /// Keep the figures as the baseline, tools/xtask/resources.json, and write the page made from it, docs/resources.md. With
-    /// --block: those of a block of the page.
+    /// NAME: those of a block of the page.
     #[arg(long)]
     write: bool,
     /// Measure nothing; only write the page from the baseline.
-    #[arg(long, conflicts_with_all = ["block", "engine", "width", "quick", "board", "write"])]
+    #[arg(long, conflicts_with_all = ["names", "engine", "dut", "quick", "board", "write", "report"])]
     page: bool,
-}
-
-/// Reads the bits of a data path.
-///
-/// # Errors
-/// What is expected.
-pub(crate) fn width(text: &str) -> Result<usize, String> {
-    let width = text.parse().ok().filter(|w| WIDTHS.contains(w));
-    width.ok_or_else(|| "512 or 64".into())
+    #[command(flatten)]
+    report: report::Args,
 }
 
 /// Runs the task.
@@ -121,43 +116,47 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     tools::ensure_present(&[tools::YOSYS])?;
     let whole = args.board.map(|_| WHOLE);
     let known = |name: &str| BLOCKS.contains(&name) || Some(name) == whole;
-    let unknown = args.block.iter().find(|name| !known(name));
+    let unknown = args.names.iter().find(|name| !known(name));
     if let (true, Some(name)) = (args.write, unknown) {
         let known: Vec<_> = whole.into_iter().chain(BLOCKS).collect();
         let known = known.join(", ");
-        return Err(Usage(format!("--block {name}: the page has {known}")).into());
+        return Err(Usage(format!("{name}: the page has {known}")).into());
     }
     if let Some(board) = args.board {
         return run_board(board, args);
     }
+    let file = args.report.open()?;
     println!("{}", line("block", HEADS.map(str::to_owned)));
-    let mut worse = vec![];
+    let (mut figures, mut worse) = (vec![], vec![]);
     if !args.engine {
-        let design = modules(args.width)?;
-        let jobs = match &args.block[..] {
+        let design = modules(args.dut.width())?;
+        let jobs = match &args.names[..] {
             [] => blocks(&design, args.quick)?,
             asked => asked
                 .iter()
                 .map(|name| job(&design, name))
                 .collect::<Result<_>>()?,
         };
-        let baseline = match args.width {
-            512 => Record::load()?.blocks,
-            _ => Costs::new(),
+        let baseline = match args.dut {
+            Engine::Rtl512 => Record::load()?.blocks,
+            Engine::Rtl64 => Costs::new(),
         };
         let (costs, found) = mapped(jobs, &baseline)?;
         worse.extend(found);
+        figures.extend(costs.iter().flat_map(of_cost));
         if args.write {
             keep(|record| record.blocks.extend(costs))?;
         }
     }
-    if args.block.is_empty() && !args.quick {
+    if args.names.is_empty() && !args.quick {
         let (costs, found) = mapped(engines()?, &Record::load()?.engines)?;
         worse.extend(found);
+        figures.extend(costs.iter().flat_map(of_cost));
         if args.write {
             keep(|record| record.engines.extend(costs))?;
         }
     }
+    file.write(&Report::new(worse.is_empty() || args.write, 0, figures))?;
     if args.write {
         worse.iter().for_each(|line| eprintln!("warning: {line}"));
         return Ok(());
@@ -168,6 +167,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         worse.join("\n")
     );
     Ok(())
+}
+
+/// What a module takes.
+fn of_cost((name, cost): (&String, &Cost)) -> Vec<Figure> {
+    let name = report::plain(name);
+    vec![
+        Figure::new(format!("{name}_lut"), cost.lut, "LUTs"),
+        Figure::new(format!("{name}_packed"), cost.packed, "LUTs"),
+        Figure::new(format!("{name}_ff"), cost.ff, "flip-flops"),
+        Figure::new(format!("{name}_bram36"), cost.bram36, "block RAMs"),
+        Figure::new(format!("{name}_uram"), cost.uram, "UltraRAMs"),
+        Figure::new(format!("{name}_lutram"), cost.lutram, "LUTs"),
+        Figure::new(format!("{name}_levels"), u64::from(cost.levels), "levels"),
+    ]
 }
 
 /// Changes the baseline, as it stands when the figures are there, and writes the page of it.
@@ -217,16 +230,21 @@ fn engines() -> Result<Vec<Job>> {
 
 /// Places and routes what `args` ask for, and keeps the figures of each module when it is done.
 fn run_board(board: Board, args: &Args) -> Result<()> {
-    let asked = args.block.iter().map(String::as_str);
-    let names: Vec<_> = match args.block.is_empty() {
+    let asked = args.names.iter().map(String::as_str);
+    let names: Vec<_> = match args.names.is_empty() {
         true => [WHOLE].into_iter().chain(BLOCKS).collect(),
         false => asked.collect(),
     };
-    let one = Mutex::new(());
-    board.route(&names, args.seeds, |routed| {
-        let _one = one.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = args.report.open()?;
+    let figures = Mutex::new(vec![]);
+    let routed = board.route(&names, args.seeds, |routed| {
+        let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
         for placed in routed.whole.iter().chain(&routed.parts) {
             println!("{}", page::placed(placed));
+            if let Some(fmax) = placed.median() {
+                let name = report::plain(&format!("{}_{}", placed.name, placed.part));
+                figures.push(Figure::new(format!("{name}_fmax"), fmax, "MHz"));
+            }
         }
         if !args.write {
             return Ok(());
@@ -235,7 +253,10 @@ fn run_board(board: Board, args: &Args) -> Result<()> {
             let kept = record.boards.entry(board.name().into()).or_default();
             *kept = std::mem::take(kept).with(routed);
         })
-    })
+    });
+    let figures = figures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    file.write(&Report::new(routed.is_ok(), 0, figures))?;
+    routed
 }
 
 fn write_page(record: &Record) -> Result<()> {
@@ -283,12 +304,12 @@ fn module<'a>(modules: &'a [Module], name: &str) -> Result<&'a str> {
     let found: Vec<_> = names().filter(sized).collect();
     let text = match found[..] {
         [one] => return Ok(one),
-        [] => format!(
-            "--block {name}: no such module; the README of cargo xtask emit --out DIR lists them"
-        ),
+        [] => {
+            format!("{name}: no such module; the README of cargo xtask emit --out DIR lists them")
+        }
         _ => {
             let found: Vec<_> = found.into_iter().map(block_of).collect();
-            format!("--block {name}: which of {}?", found.join(", "))
+            format!("{name}: which of {}?", found.join(", "))
         }
     };
     Err(Usage(text).into())
@@ -308,6 +329,7 @@ fn line(name: &str, columns: [String; HEADS.len()]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ferroce_hdl::engine::builds::WIDTHS;
     use ferroce_system::or_skip;
     use ferroce_system::packages::{YOSYS, check_present};
 

@@ -213,7 +213,8 @@ mod tests {
         let args = Args {
             filter: Some("many".into()),
             slow: true,
-            report: None,
+            junit: None,
+            report: Default::default(),
         };
         let job = of("true", r#""/t/link-1""#).unwrap().job(&args);
         let words: Vec<_> = job.command.get_args().collect();

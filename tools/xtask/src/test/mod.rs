@@ -10,24 +10,29 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 
 use crate::output::Output;
+use crate::report::{self, Figure, Report};
 use crate::tools;
 
 /// Options of the task.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only tests whose name contains this; only the tools that these need are asked for.
+    #[arg(value_name = "NAME")]
     filter: Option<String>,
     /// Also the tests that take long.
     #[arg(long)]
     slow: bool,
     /// Write the result of each test as JUnit XML.
     #[arg(long, value_name = "FILE.xml")]
-    report: Option<PathBuf>,
+    junit: Option<PathBuf>,
+    #[command(flatten)]
+    report: report::Args,
 }
 
 /// Runs the task.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let report = args.report.as_deref().map(Output::create).transpose()?;
+    let junit = args.junit.as_deref().map(Output::create).transpose()?;
+    let file = args.report.open()?;
     // Without a filter all is needed: it is asked for before anything is built.
     if args.filter.is_none() {
         tools::ensure_present(&needs::all())?;
@@ -48,13 +53,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         check_pages()?;
     }
     let ended = run::all(jobs)?;
-    if let Some(mut report) = report {
-        junit::write(report.file(), &ended).context("cannot write the report")?;
-        report.finish()?;
+    if let Some(mut junit) = junit {
+        junit::write(junit.file(), &ended).context("cannot write the results")?;
+        junit.finish()?;
     }
     eprint!("{}", run::slowest(&ended, 15));
     let failed = ended.iter().filter(|ended| !ended.success);
     let failed: Vec<_> = failed.map(|ended| ended.name.as_str()).collect();
+    let mut figures = vec![
+        Figure::new("passed", (ended.len() - failed.len()) as u64, "binaries"),
+        Figure::new("failed", failed.len() as u64, "binaries"),
+    ];
+    for ended in &ended {
+        let seconds = ended.time.as_secs_f64();
+        let name = report::plain(&ended.name);
+        figures.push(Figure::new(format!("{name}_time"), seconds, "s"));
+    }
+    file.write(&Report::new(failed.is_empty(), 0, figures))?;
     ensure!(
         failed.is_empty(),
         "these have tests that failed: {}",

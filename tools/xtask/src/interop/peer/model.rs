@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use ferroce_system::process::{Running, free_port};
 
 use super::{Peer, PeerReport};
-use crate::card::Dut;
 use crate::demo::Share;
+use crate::dut::Dut;
 use crate::interop::card::{OurCard, Port, THEIRS};
 use crate::interop::matrix::Cell;
 use crate::interop::programs;
