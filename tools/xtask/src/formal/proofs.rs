@@ -160,7 +160,7 @@ pub(super) const PROOFS: &[Proof] = &[
             },
             Bug {
                 what: "the last item behind one that leaves is not seen",
-                from: "empty_d = (items_q == 2) | !held_q;",
+                from: "empty_d = (items_q == 16'd2) | !held_q;",
                 to: "empty_d = 1'b1;",
             },
         ],
