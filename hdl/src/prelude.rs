@@ -15,6 +15,7 @@ pub use crate::cell::byte_mux::ByteMux;
 pub use crate::cell::byte_reg::ByteReg;
 pub use crate::cell::carry::Carry;
 pub use crate::cell::clock::ClkRst;
+pub use crate::cell::deep::Deep;
 pub use crate::cell::fifo::Fifo;
 pub use crate::cell::hold::Hold;
 pub use crate::cell::pick::Pick;

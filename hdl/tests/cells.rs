@@ -64,6 +64,7 @@ fn library_is_accepted() {
     for block in [
         &Fifo::<Bits<24>, 4>::default() as &dyn Block,
         &Fifo::<Bits<24>, 9>::default(),
+        &Deep::<Bits<24>, 9>::default(),
         &Bypass::<Bits<24>, 4>::default(),
         &Hold::<Bits<24>>::default(),
         &Ram::<Bits<24>, 6>::default(),

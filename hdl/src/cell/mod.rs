@@ -7,6 +7,7 @@ pub mod carry;
 pub mod clock;
 pub mod crc;
 pub mod crc_undo;
+pub mod deep;
 pub mod delay;
 pub mod equal;
 pub mod fifo;

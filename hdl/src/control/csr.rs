@@ -12,7 +12,7 @@
 //!   block is in the reset domain of the pin, not of the engine. Meanwhile STATUS.ready and counters read 0.
 //!
 //! Writes and reads do not wait for each other ([`AxilSlave`]). A write every second cycle; its effect is there one
-//! cycle after address and word are, its response with it. A read takes 2 cycles, of a counter up to 134.
+//! cycle after address and word are, its response with it. A read takes 3 cycles, of a counter up to 135.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 
 use super::axil::AxilSlave;
@@ -133,6 +133,9 @@ pub struct Csr<const Q: usize, const C: usize> {
     cnps: NotifyCsr,
     rates: ReactionCsr,
     traffic: ClassCsr,
+    /// The register at the address of the read.
+    found: Dff<Bits<32>>,
+    looked: Reg<Bit>,
     counting: Reg<Bit>,
     doorbells: Doorbells<Q, C>,
 
@@ -247,6 +250,8 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             _ => exceptions.value | cnps.value | rates.value | traffic.value,
         };
         let counter = (from.slice::<12>(10) == STATS_AT) & (from.slice::<7>(3) < STATS);
+        found = register;
+        looked = bus.read & !looked & !counting;
         bus.found = false;
         bus.rdata = bits::<32>(0);
         if counting {
@@ -257,10 +262,10 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
                 bus.rdata = stat_value.low::<32>();
                 state.stat_high = stat_value.slice::<32>(32);
             }
-        } else if bus.read {
+        } else if looked {
             bus.found = true;
             if !from.slice::<14>(8).any() {
-                bus.rdata = register;
+                bus.rdata = found;
             } else if counter & from.bit(2) {
                 bus.rdata = state.stat_high;
             } else if counter {

@@ -169,10 +169,8 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
             queues[i].push = mine;
             queues[i].push_last = s_axis.tlast;
             queues[i].pop = turn.pop.bit(i);
-            queues[i].reserve = bits::<14>(0);
-            if reserve.valid & (reserve.payload.queue == i) {
-                queues[i].reserve = reserve.payload.beats;
-            }
+            queues[i].reserves = reserve.valid & (reserve.payload.queue == i);
+            queues[i].reserve = reserve.payload.beats;
             queues[i].give_back = bits::<14>(0);
             if give_back.valid & (give_back.payload.queue == i) {
                 queues[i].give_back = give_back.payload.beats;

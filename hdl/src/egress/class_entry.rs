@@ -102,21 +102,17 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
         for c in 0..CLASSES {
             let pushes = fire & (chosen == c);
             let responds = pushes & mark.response;
-            let mut kept = level[c];
-            if pop.bit(c) {
-                kept = level[c] - 1;
+            // not a difference: see `Fifo`
+            let more = level[c] + 1;
+            if pushes & !pop.bit(c) {
+                level[c] = more;
+            } else if pop.bit(c) & !pushes {
+                level[c] = !(!level[c] + 1);
             }
-            let mut ahead = to_response[c];
-            if pop.bit(c) & to_response[c].any() {
-                ahead = to_response[c] - 1;
-            }
-            level[c] = kept;
-            if pushes {
-                level[c] = kept + 1;
-            }
-            to_response[c] = ahead;
             if responds {
-                to_response[c] = kept + 1;
+                to_response[c] = if pop.bit(c) { level[c] } else { more };
+            } else if pop.bit(c) & to_response[c].any() {
+                to_response[c] = !(!to_response[c] + 1);
             }
             some = some.replace_bit(c, responds | to_response[c].any());
         }

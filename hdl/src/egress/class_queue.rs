@@ -23,7 +23,9 @@ pub struct ClassQueue<const A: usize, const T: usize> {
     pub push_last: Signal<In, Bit>,
     /// The first one leaves.
     pub pop: Signal<In, Bit>,
-    /// Beats that are reserved.
+    /// Beats are reserved.
+    pub reserves: Signal<In, Bit>,
+    /// So many.
     pub reserve: Signal<In, Bits<14>>,
     /// Beats that were reserved and will not come.
     pub give_back: Signal<In, Bits<14>>,
@@ -105,9 +107,12 @@ impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
         if pop {
             back = give_back.resize::<15>() + 1;
         }
-        room = (room + back.resize::<16>() - reserve.resize::<16>()) & mask;
+        let more = room + back.resize::<16>();
+        let fewer = more - reserve.resize::<16>();
+        let next_room = if reserves { fewer } else { more };
+        room = next_room & mask;
         assert!(
-            reserve.resize::<16>() <= room,
+            !reserves | (reserve.resize::<16>() <= room),
             "more is reserved than there is"
         );
         left = room;

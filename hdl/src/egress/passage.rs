@@ -124,7 +124,8 @@ impl Logic for Passage {
         if enters & !passes {
             packets = packets + 1;
         } else if !enters & passes {
-            packets = packets - 1;
+            // not a difference: see `Fifo`
+            packets = !(!packets + 1);
         }
         activity.busy = assembling | packets.any();
         activity.moved = passes;

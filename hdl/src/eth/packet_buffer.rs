@@ -145,7 +145,7 @@ pub struct PacketBuffer<const W: usize, const A: usize, const M: usize> {
     #[init(Ram::new(Style::Block))]
     end_ram: Ram<Bit, A>,
     fifo: Bypass<RxMeta, M>,
-    extras: Fifo<Bits<GRH_BITS>, M>,
+    extras: Deep<Bits<GRH_BITS>, M>,
     shapes: Fifo<Shape, M>,
     // Beats of the packet's `extra` that are out; all are.
     step: Reg<Bits<3>>,

@@ -31,12 +31,16 @@ pub struct ReturnPath<const W: usize, const K: usize, const A: usize> {
     pub overflow: Signal<In, Bit>,
     /// It, or this block, did.
     pub overflows: Signal<Out, Bit>,
-    wire_data: Fifo<Bits<W>, A>,
-    wire_keep: Fifo<Bits<K>, A>,
-    wire_ends: Fifo<Bits<2>, A>,
-    own_data: Fifo<Bits<W>, A>,
-    own_keep: Fifo<Bits<K>, A>,
-    own_ends: Fifo<Bits<2>, A>,
+    wire_ends: Deep<Bits<2>, A>,
+    #[init(Ram::new(Style::Block))]
+    wire_data: Ram<Bits<W>, A>,
+    #[init(Ram::new(Style::Block))]
+    wire_keep: Ram<Bits<K>, A>,
+    own_ends: Deep<Bits<2>, A>,
+    #[init(Ram::new(Style::Block))]
+    own_data: Ram<Bits<W>, A>,
+    #[init(Ram::new(Style::Block))]
+    own_keep: Ram<Bits<K>, A>,
     /// The next beat of `own` goes on with a frame, which is taken if `taking`.
     entering: Reg<Bit>,
     taking: Reg<Bit>,
@@ -70,11 +74,11 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
             entering = !own.tlast;
             taking = take;
         }
-        own_data.s.valid = take;
-        own_keep.s.valid = take;
         own_ends.s.valid = take;
-        own_data.s.payload = own.tdata;
-        own_keep.s.payload = own.tkeep;
+        copy!(own_data <= own_ends; we, waddr, re, raddr);
+        copy!(own_keep <= own_ends; we, waddr, re, raddr);
+        own_data.wdata = own.tdata;
+        own_keep.wdata = own.tkeep;
         own_ends.s.payload = bits::<2>(0)
             .replace_bit(0, own.tlast)
             .replace_bit(1, own.tuser);
@@ -87,23 +91,19 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
 
         // whose beat leaves
         s_axis.tready = true;
-        let stored = wire_ends.m.valid;
+        let stored = wire_ends.level.any();
         let begins = !open & !stored & !s_axis.tvalid & own_ends.m.valid;
         let own_turn = returning | begins;
         let arriving = bits::<2>(0)
             .replace_bit(0, s_axis.tlast)
             .replace_bit(1, s_axis.tuser);
-        wire_data.s.payload = s_axis.tdata;
-        wire_keep.s.payload = s_axis.tkeep;
+        copy!(wire_data <= wire_ends; we, waddr, re, raddr);
+        copy!(wire_keep <= wire_ends; we, waddr, re, raddr);
+        wire_data.wdata = s_axis.tdata;
+        wire_keep.wdata = s_axis.tkeep;
         wire_ends.s.payload = arriving;
-        wire_data.s.valid = s_axis.tvalid & (own_turn | stored);
-        wire_keep.s.valid = s_axis.tvalid & (own_turn | stored);
         wire_ends.s.valid = s_axis.tvalid & (own_turn | stored);
-        own_data.m.ready = own_turn;
-        own_keep.m.ready = own_turn;
         own_ends.m.ready = own_turn;
-        wire_data.m.ready = !own_turn;
-        wire_keep.m.ready = !own_turn;
         wire_ends.m.ready = !own_turn;
 
         data = s_axis.tdata;
@@ -111,13 +111,13 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ReturnPath<W, K, 
         let mut out_ends = arriving;
         let mut out_valid = s_axis.tvalid;
         if own_turn {
-            data = own_data.m.payload;
-            keep = own_keep.m.payload;
+            data = own_data.rdata;
+            keep = own_keep.rdata;
             out_ends = own_ends.m.payload;
             out_valid = own_ends.m.valid;
         } else if stored {
-            data = wire_data.m.payload;
-            keep = wire_keep.m.payload;
+            data = wire_data.rdata;
+            keep = wire_keep.rdata;
             out_ends = wire_ends.m.payload;
             out_valid = wire_ends.m.valid;
         }

@@ -101,7 +101,8 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         if enter & !leave {
             used = used + 1;
         } else if !enter & leave {
-            used = used - 1;
+            // not a difference: see `Fifo`
+            used = !(!used + 1);
         }
         room = used < MOST;
         s.ready = room;

@@ -70,7 +70,8 @@ impl Logic for TxEntry {
             if entered[i] & !left[i] {
                 used[i] = used[i] + 1;
             } else if !entered[i] & left[i] {
-                used[i] = used[i] - 1;
+                // not a difference: see `Fifo`
+                used[i] = !(!used[i] + 1);
             }
             room[i] = used[i] < MOST;
             activity[i].busy = used[i].any();

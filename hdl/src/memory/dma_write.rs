@@ -204,7 +204,8 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         if opened & !m_axi.bvalid {
             open = open + 1;
         } else if m_axi.bvalid & !opened {
-            open = open - 1;
+            // not a difference: see `Fifo`
+            open = !(!open + 1);
         }
         idle = open == 0;
         error = failed;

@@ -98,7 +98,7 @@ pub struct WriteFaults<const Q: usize> {
     swept: Reg<Bit>,
     /// Which queue pair is visited next.
     round: Reg<Bits<Q>>,
-    failures: Fifo<WriteOwner, Q>,
+    failures: Deep<WriteOwner, Q>,
     no_op: Zero<MarkOp>,
     no_mark: Zero<WriteMark>,
     no_marks: Zero<WriteMarks>,

@@ -4,7 +4,7 @@
 //! 1 to 8 slots, or two when its ring wraps; up to 256 slots are in flight or wait to be taken. A read leaves when 8
 //! slots have room, so its answer is never held up.
 //! Rate: a slot a cycle at W = 512, a slot in 8 cycles at W = 64; a read a cycle. Latency: one cycle to the read, from its
-//! last beat one cycle to the slot.
+//! last beat two cycles to the slot.
 use crate::bus::types::{ReadReq, RqRead, RqSlot};
 use crate::prelude::*;
 
@@ -32,8 +32,7 @@ pub struct RqFetch<const W: usize> {
     /// The slots.
     pub m: StreamOut<RqSlot>,
     skid: Skid<ReadReq>,
-    #[init(Fifo::new(Style::Block))]
-    buffer: Fifo<RqSlot, 8>,
+    buffer: Deep<RqSlot, 8>,
     /// Slots of the buffer that no read has claimed.
     #[init(Reg::new(bits::<9>(256)))]
     free: Reg<Bits<9>>,

@@ -71,20 +71,20 @@ pub const DEFECTS: &[Defect] = &[
         name: "drain_without_wire",
         what: "RESET is answered while requests and responses of the queue pair wait for the wire",
         changes: &[
-            change("drain", "5'h10: seen_d = activity_14;", "12'd0"),
-            change("drain", "5'h11: seen_d = activity_15;", "12'd0"),
-            change("drain", "5'h12: seen_d = activity_16;", "12'd0"),
-            change("drain", "5'h13: seen_d = activity_17;", "12'd0"),
-            change("drain", "5'h14: seen_d = activity_18;", "12'd0"),
+            change("drain", "5'h10: seen_d = stirs_14_q;", "12'd0"),
+            change("drain", "5'h11: seen_d = stirs_15_q;", "12'd0"),
+            change("drain", "5'h12: seen_d = stirs_16_q;", "12'd0"),
+            change("drain", "5'h13: seen_d = stirs_17_q;", "12'd0"),
+            change("drain", "5'h14: seen_d = stirs_18_q;", "12'd0"),
         ],
     },
     Defect {
         name: "drain_without_events",
         what: "The end of an object is answered while failures and events of it are on their way",
         changes: &[
-            change("drain", "5'h15: seen_d = activity_19;", "12'd0"),
-            change("drain", "5'h16: seen_d = activity_20;", "12'd0"),
-            change("drain", "5'h17: seen_d = activity_21;", "12'd0"),
+            change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
+            change("drain", "5'h16: seen_d = stirs_20_q;", "12'd0"),
+            change("drain", "5'h17: seen_d = stirs_21_q;", "12'd0"),
         ],
     },
     Defect {
@@ -196,7 +196,7 @@ pub const DEFECTS: &[Defect] = &[
         what: "A READ is answered with what another queue pair asked for, if that one waits for a completion",
         changes: &[change(
             "ack_hold",
-            "assign behind_reply = (reply_q - left_q) < queue_level;",
+            "assign behind_reply = (reply_q - left_q[15:0]) < queue_level;",
             "1'b0",
         )],
     },

@@ -50,8 +50,8 @@ pub struct CqFenceQueue {
 
     /// A token that comes out of the queue is through it at once.
     front: CqFence,
-    tokens: Fifo<CqToken, 8>,
-    waits: Fifo<Wait, 8>,
+    tokens: Deep<CqToken, 8>,
+    waits: Deep<Wait, 8>,
     due: Reg<Bit>,
     /// Bursts issued, and how many of these have no response, of one cycle.
     latest: Reg<Bits<16>>,

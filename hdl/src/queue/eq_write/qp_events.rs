@@ -6,7 +6,7 @@
 //! muted. One that a command put into error is muted too. SQ_DRAINED, LAST_WQE_REACHED and COMM_EST are
 //! reported as often as they happen.
 //!
-//! Rate: an item a cycle. Latency: 3 cycles. Assumes: `answered` comes in the order of the commands with the send queue's
+//! Rate: an item a cycle. Latency: 4 cycles. Assumes: `answered` comes in the order of the commands with the send queue's
 //! own pulses; an `RqFailure` is taken before the pulse that the send queue fails with for its sake. 2^Q events can wait
 //! to be taken; while as many do nothing enters, and none is lost.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
@@ -92,7 +92,7 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     muted: Rmw<Bits<1>, Q>,
     send_cqs: Ram<Bits<16>, Q>,
     addresses: Ram<CqAddress, C>,
-    out: Fifo<EqEvent, Q>,
+    out: Deep<EqEvent, Q>,
     sweep_q: Reg<Bits<Q>>,
     swept_q: Reg<Bit>,
     sweep_c: Reg<Bits<C>>,

@@ -6,9 +6,6 @@
 use super::pace_types::PaceClass;
 use crate::prelude::*;
 
-/// Log2 of the bytes that a queue pair without a rate sends in a turn.
-const TURN: u64 = 16;
-
 /// Classes of 2^Q queue pairs. Latency: two cycles.
 #[derive(Block)]
 pub struct PaceClasses<const Q: usize> {
@@ -50,26 +47,17 @@ pub struct PaceClasses<const Q: usize> {
     spare_q: Dff<Bits<16>>,
 }
 
-/// Log2 of a quarter of a window, 0 to 7.
+/// Bit k: a quarter of the window is 2^k or more, 2^7 the largest that counts; bit 0 always.
 #[kernel_fn]
-fn quarter(window: Bits<16>) -> Bits<3> {
-    if window.slice::<7>(9).any() {
-        bits::<3>(7)
-    } else if window.bit(8) {
-        bits::<3>(6)
-    } else if window.bit(7) {
-        bits::<3>(5)
-    } else if window.bit(6) {
-        bits::<3>(4)
-    } else if window.bit(5) {
-        bits::<3>(3)
-    } else if window.bit(4) {
-        bits::<3>(2)
-    } else if window.bit(3) {
-        bits::<3>(1)
-    } else {
-        bits::<3>(0)
+fn quarter(window: Bits<16>) -> Bits<8> {
+    let high: Bits<8> = window.slice::<8>(2);
+    let mut or = high | (high >> 1);
+    or = or | (or >> 2);
+    or = or | (or >> 4);
+    if window.slice::<6>(10).any() {
+        or = bits::<8>(0xff);
     }
+    or | 1
 }
 
 impl<const Q: usize> Logic for PaceClasses<Q> {
@@ -95,35 +83,26 @@ impl<const Q: usize> Logic for PaceClasses<Q> {
         ready = swept;
 
         let found = table.rdata;
-        let mut log = bits::<6>(TURN);
-        if found.paced & (found.span < TURN) {
-            log = found.span.resize::<6>();
-        }
-        // MTU code c is 2^(7 + c) bytes
-        let packets = log - 7 - mtu.resize::<6>();
         paced_q = found.paced;
-        let mut step = packets.low::<3>();
-        if packets.bit(5) {
-            step = bits::<3>(0);
-        } else if packets.bit(3) {
-            step = bits::<3>(7);
+        // Bit j: a turn is longer than 2^j bytes.
+        let mut longer: Bits<16> = bits::<16>(0xffff);
+        if found.paced {
+            longer = !(bits::<64>(0xffff_ffff_ffff_ffff) << found.span).low::<16>();
         }
+        // MTU code c is 2^(7 + c) bytes; bit k: a turn is 2^k packets or more
+        let turns = (longer >> mtu).slice::<8>(6) | 1;
         let part = quarter(window);
         let windowed_now = window.any();
         windowed_q = windowed_now;
-        spare_q = window - (bits::<16>(1) << part);
-        // beside the difference, not behind it
-        let most = part.resize::<6>() + 7 + mtu.resize::<6>();
-        if windowed_now & (log > most) {
-            step = part;
+        spare_q = window - (part & !(part >> 1)).resize::<16>();
+        let mut most = turns;
+        if windowed_now {
+            most = turns & part;
         }
-        quantum_q = bits::<8>(1) << step;
+        quantum_q = most & !(most >> 1);
         long_q = bits::<32>(0);
         if found.paced {
-            long_q = bits::<32>(0xffff_ffff);
-            if found.span > 3 {
-                long_q = bits::<32>(0xffff_ffff) << (found.span - 3);
-            }
+            long_q = (bits::<64>(0xffff_ffff_ffff_ffff) << found.span).slice::<32>(3);
         }
         paced = paced_q;
         quantum = quantum_q;

@@ -253,7 +253,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         if enters & !cut {
             open += 1;
         } else if cut & !enters {
-            open -= 1;
+            // not a difference: see `Fifo`
+            open = !(!open + 1);
         }
         parts = Activity {
             busy: open.any(),

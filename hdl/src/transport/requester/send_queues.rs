@@ -110,7 +110,7 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
 
     acks: AckMerge,
     events: SqEvents,
-    sent: Fifo<SentPacket, 8>,
+    sent: Deep<SentPacket, 8>,
     sent_room: Reg<Bit>,
     state: SqStateTable<Q>,
     pace: SendPace<Q>,

@@ -33,7 +33,7 @@ pub struct WqeFetch<const W: usize, const B: usize> {
     requests: Bypass<FetchGrant, B>,
     /// The read from the start of the ring is due.
     wrapped: Reg<Bit>,
-    pending: Fifo<FetchGrant, B>,
+    pending: Deep<FetchGrant, B>,
     #[init(Bypass::new(Style::Block))]
     buffer: Bypass<FetchedWqe, B>,
     slot: Dff<Bits<512>>,
@@ -140,7 +140,9 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
             asked.any() | !taken.any(),
             "a slot comes that was asked for"
         );
-        asked = asked + granted - taken.resize::<8>();
+        let more = asked + granted;
+        // not a difference: see `Fifo`
+        asked = if taken.any() { !(!more + 1) } else { more };
         activity.busy = requests.m.valid | pending.m.valid | buffer.m.valid;
         activity.moved = m.ready & buffer.m.valid;
         activity.level = asked.resize::<10>();

@@ -22,7 +22,7 @@
 //! What follows that NAK `reply` drops. It names the first message that failed; the [`PlaceError`]s of further ones find
 //! the queue pair in error.
 //!
-//! Throughput: a token a cycle, both ways by turns. Latency: 2 cycles; through the queue 3, or 2 behind the verdict.
+//! Throughput: a token a cycle, both ways by turns. Latency: 2 cycles; through the queue 4, or 2 behind the verdict.
 //! Assumes: `verdict` comes for every token with `completes`, in their order, also when the token is dropped.
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 
@@ -60,12 +60,14 @@ pub struct AckHold<const Q: usize> {
     /// Tokens queued before the latest one with `reply`, modulo 2^16.
     #[init(Reg::new(0xffff_u64.into()))]
     reply: Reg<Bits<16>>,
-    queue: Fifo<AckToken, 9>,
+    /// That one is in the queue, or was in the cycle before.
+    reply_waits: Reg<Bit>,
+    queue: Deep<AckToken, 9>,
     verdicts: Fifo<CqVerdict, 9>,
-    /// Tokens queued, modulo 2^16.
-    queued: Reg<Bits<16>>,
+    /// Tokens queued, modulo 2^17.
+    queued: Reg<Bits<17>>,
     /// Of these, those that left.
-    left: Reg<Bits<16>>,
+    left: Reg<Bits<17>>,
     merge: Merge<AckToken, 2>,
     failed: Skid<PlaceError>,
 }
@@ -80,10 +82,13 @@ impl<const Q: usize> Logic for AckHold<Q> {
     #[kernel]
     fn update(&mut self) {
         // the token: past the queue, or into it; a few places are left for verdicts that come before their token
-        let since = latest.rdata - left;
-        let behind_reply = (reply - left) < queue.level;
-        let behind = follows | (since < queue.level) | (token.reply & behind_reply);
-        let waits = token.completes | behind;
+        // the latest one of its queue pair is from `left` on and in front of `queued`: side by side, as what they were a
+        // sum of would be behind one another
+        let from = latest.rdata >= left.low::<16>();
+        let until = latest.rdata < queued.low::<16>();
+        let turned = queued.bit(16) ^ left.bit(16);
+        let queues = (from & until) | (turned & (from | until));
+        let waits = token.completes | follows | queues | (token.reply & reply_waits);
         let room = !(queue.level.slice::<6>(3).all() | queue.level.bit(9));
         let enters = there & waits & room;
         merge.s[0].valid = there & !waits;
@@ -100,7 +105,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         latest.raddr = s.payload.qpn.low::<Q>();
         latest.we = enters;
         latest.waddr = token.qpn.low::<Q>();
-        latest.wdata = queued;
+        latest.wdata = queued.low::<16>();
         if !swept {
             latest.we = true;
             latest.waddr = sweep;
@@ -110,10 +115,13 @@ impl<const Q: usize> Logic for AckHold<Q> {
         }
         queue.s.valid = enters;
         queue.s.payload = token;
+        let behind_reply = (reply - left.low::<16>()) < queue.level;
+        reply_waits = behind_reply;
         if enters {
             queued = queued + 1;
             if token.reply {
-                reply = queued;
+                reply = queued.low::<16>();
+                reply_waits = true;
             }
         }
         assert!(!enters | queue.s.ready, "the queue has room");
@@ -151,9 +159,10 @@ impl<const Q: usize> Logic for AckHold<Q> {
         };
         forward!(m <= merge.m);
         forward!(errors <= failed.m);
-        activity.busy = s.valid | there | queue.m.valid | merge.m.valid;
+        let some = queue.level.any();
+        activity.busy = s.valid | there | some | merge.m.valid;
         // what passes beside the queue does not count while a token waits in it: it may come for ever
-        activity.moved = leaves | (passes & !queue.m.valid);
+        activity.moved = leaves | (passes & !some);
         activity.level = queue.level.resize::<10>()
             + if_there(there, bits::<10>(1))
             + if_there(merge.m.valid, bits::<10>(2))

@@ -7,7 +7,7 @@ use ferroce_hdl::memory::dma_read::DmaRead;
 use ferroce_hdl::memory::dma_write::DmaWrite;
 use ferroce_hdl::memory::mr_table::{MrPort, MrTable};
 use ferroce_hdl::memory::split::Split;
-use ferroce_hdl::prelude::{Arbiter, Bits, Block, Fifo, Skid, SkidRam};
+use ferroce_hdl::prelude::{Arbiter, Bits, Block, Deep, Fifo, Skid, SkidRam};
 use ferroce_hdl::transport::requester::event::SqEventKind;
 use ferroce_hdl::transport::requester::retire::Retire;
 use ferroce_hdl::transport::requester::sq_rules::SqRules;
@@ -140,6 +140,30 @@ pub(super) const PROOFS: &[Proof] = &[
             from: "word <= pass ? wdata :",
             to: "word <=",
         }],
+    },
+    Proof {
+        name: "deep",
+        block: || emitted(Deep::<Bits<8>, 4>::default),
+        checker: checker!("deep"),
+        depth: 3,
+        reach: 24,
+        bugs: &[
+            Bug {
+                what: "full one item late",
+                from: "full_d = items_q == most;",
+                to: "full_d = items_q > most;",
+            },
+            Bug {
+                what: "an item leaves while the next one waits for the receiver",
+                from: "assign fetch = !empty_q & (m_ready | !held_q);",
+                to: "assign fetch = !empty_q;",
+            },
+            Bug {
+                what: "the last item behind one that leaves is not seen",
+                from: "empty_d = (items_q == 16'd2) | !held_q;",
+                to: "empty_d = 1'b1;",
+            },
+        ],
     },
     Proof {
         name: "arbiter",
