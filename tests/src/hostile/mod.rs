@@ -11,4 +11,4 @@ mod tenant;
 pub use bus::{Disturbed, disturb};
 pub use frames::{Report, attack};
 pub use misuse::Misuse;
-pub use owner::misuse;
+pub use owner::{misuse, misuse_of};

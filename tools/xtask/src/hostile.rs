@@ -4,7 +4,6 @@
 use anyhow::Result;
 use ferroce_system::pool;
 use ferroce_tests::hostile::{Disturbed, Misuse, Report, attack, disturb, misuse};
-use ferroce_tests::world::World;
 
 use crate::conformance::Dut;
 use crate::tools;
@@ -52,12 +51,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     }
     let target = args.dut.target();
-    let direct = args.dut == Dut::Model;
     let name = target.name();
     if args.owner {
         let sum: Misuse = campaign(args.acts, ACTS, args.seed, |acts, seed| {
-            let (card, _) = target.card(World::of(seed)).map_err(|e| e.to_string())?;
-            misuse(&card, direct, acts, seed, SHRINKING)
+            misuse(target, acts, seed, SHRINKING)
         })?;
         println!(
             "{name}: {} acts of owners in {} cycles, {} of their completions, {} deaths, {} messages of bystanders right beside them, {} cycles for a command at most",
