@@ -354,6 +354,10 @@ fn lives(target: Target, seed: u64, rounds: u64) {
             }
             test.open(next);
         }
+        if test.rng.u8(..4) == 0 {
+            // The wire stands while things happen.
+            test.takes = test.host.nic.now() + test.rng.u64(500..4000);
+        }
         for _ in 0..test.rng.usize(1..12) {
             let index = test.rng.usize(..test.incarnations.len());
             test.act(index);

@@ -143,15 +143,17 @@ impl Test {
             ..
         } = self;
         let life = &mut incarnations[index];
-        let step = match (life.qp_type == qp_type::RC, rng.u8(..4)) {
-            (true, 0) if life.acked < life.posted => Step::Ack,
+        let step = match (life.qp_type == qp_type::RC, rng.u8(..5)) {
+            (true, 0 | 4) if life.acked < life.posted => Step::Ack,
             (true, 1) => Step::Read,
             (true, 2) => Step::Write,
             _ => Step::Send,
         };
         let (psn, packets, len) = match step {
             Step::Ack => {
-                life.acked += 1;
+                // The next, or whatever was posted, though it has not left.
+                let all = rng.bool();
+                life.acked = if all { life.posted } else { life.acked + 1 };
                 let end = life.ends[usize::from(life.acked) - 1];
                 (host.peer(life.qpn).psn.wrapping_add(end), 0, 0)
             }

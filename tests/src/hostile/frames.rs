@@ -6,23 +6,21 @@
 //! the attacker opens is touched, and no rule of a port is broken. No frame ends a queue pair of UC or UD, or takes a region
 //! that is registered for good from its owner; the exception queue has frames as they came.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use fastrand::Rng;
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head};
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::qpc::state::RTS;
-use ferroce_proto::abi::regs;
 use ferroce_proto::wire::{
     AethRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Gid, Headers, Ip, Mac, Opcode,
     Psn, RethRepr, Syndrome, UdpRepr,
 };
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::scoreboard::icrc::Roce;
-use ferroce_sim::testhost::{Host, Mr, Pair, Peer, QpOptions, Rights, Side, Work};
+use ferroce_sim::testhost::{Mr, Pair, Peer, QpOptions, Rights, Side, Work};
 
+use super::exceptions::Exceptions;
 use crate::conformance::run::Target;
 use crate::quiet;
 use crate::shared::Shared;
@@ -33,8 +31,6 @@ const ATTACKER: Mac = Mac([0x52, 0x54, 0, 0, 0, 0x66]);
 const ATTACKER_IP: [u8; 4] = [10, 0, 0, 66];
 /// Protection domain of what the attacker may reach.
 const DOMAIN: u32 = 0x66;
-/// Log2 of the slots of the exception queue.
-const SLOTS: u8 = 4;
 /// Bytes of a region of the attack, and of one of the neighbour.
 const BYTES: usize = 4096;
 const NEIGHBOUR: usize = 16384;
@@ -81,15 +77,6 @@ struct Attack {
     kept: Mr,
     exceptions: Exceptions,
     report: Report,
-}
-
-/// The receive ring of the exception queue.
-struct Exceptions {
-    base: u64,
-    config: Config,
-    taken: u16,
-    /// Frames since the look before the last one.
-    sent: VecDeque<Vec<u8>>,
 }
 
 /// Sends `count` frames of a seed to a card; the other host is a golden model.
@@ -320,8 +307,61 @@ impl Attack {
         self.hand(&frame);
     }
 
+    /// A message of two or three packets, as a peer sends it; its region may go meanwhile.
+    fn long_message(&mut self) {
+        use Opcode::{
+            RcSendFirst, RcSendLastImm, RcSendMiddle, RcWriteFirst, RcWriteLastImm, RcWriteMiddle,
+            UcSendFirst, UcSendLastImm, UcSendMiddle, UcWriteFirst, UcWriteLastImm, UcWriteMiddle,
+        };
+        let kinds = [
+            (0, [RcWriteFirst, RcWriteMiddle, RcWriteLastImm]),
+            (0, [RcSendFirst, RcSendMiddle, RcSendLastImm]),
+            (1, [UcWriteFirst, UcWriteMiddle, UcWriteLastImm]),
+            (1, [UcSendFirst, UcSendMiddle, UcSendLastImm]),
+        ];
+        let (victim, [first, middle, last]) = kinds[self.rng.usize(..kinds.len())];
+        let all = [first, middle, last];
+        let opcodes = if self.rng.bool() {
+            &all[..]
+        } else {
+            &[first, last]
+        };
+        let rest = self.rng.usize(1..=1024);
+        let dma_len = (opcodes.len() as u32 - 1) * 1024 + rest as u32;
+        let (va, rkey) = (self.open.addr, self.open.key);
+        for opcode in opcodes {
+            let psn = self.psns[victim];
+            self.psns[victim] = psn.wrapping_add(1);
+            let from = Gid::from(std::net::IpAddr::from(ATTACKER_IP));
+            let headers = Headers {
+                eth: EthRepr {
+                    dst: self.pair.a.mac,
+                    src: ATTACKER,
+                    vlan: None,
+                },
+                ip: Ip::between(from, self.pair.a.gid, 0, 0, 64).expect("both are IPv4"),
+                udp: UdpRepr { src_port: 0xc123 },
+                bth: BthRepr::new(*opcode, self.victims[victim].0, Psn::new(psn)),
+                ext: Extensions {
+                    reth: opcode.has_reth().then_some(RethRepr { va, rkey, dma_len }),
+                    imm: opcode.has_imm().then_some(psn),
+                    ..Extensions::default()
+                },
+            };
+            let len = if opcode.is_end() { rest } else { 1024 };
+            let mut frame = vec![0; headers.frame_len(len)];
+            headers
+                .build(&vec![0x42; len], &mut frame)
+                .expect("extension headers follow the opcode");
+            self.hand(&frame);
+            if self.rng.u8(..4) == 0 {
+                self.change();
+            }
+        }
+    }
+
     fn hand(&mut self, frame: &[u8]) {
-        self.exceptions.sent.push_back(frame.to_vec());
+        self.exceptions.sent(frame);
         self.pair.a.nic.receive(frame);
         self.report.frames += 1;
         let wait = [4, 20, 60][self.rng.usize(..3)];
@@ -332,6 +372,7 @@ impl Attack {
         match self.rng.u8(..128) {
             0 => return self.exception(),
             1 | 2 => self.change(),
+            3..=5 => return self.long_message(),
             _ => {}
         }
         let rng = &mut self.rng;
@@ -451,48 +492,5 @@ impl Attack {
             frame.truncate(rng.usize(14..=frame.len()));
         }
         self.hand(&frame);
-    }
-}
-
-impl Exceptions {
-    /// Turns the queue on.
-    fn open(host: &mut Host, large: bool) -> Self {
-        let config = Config {
-            log_slots: SLOTS,
-            large,
-            on: true,
-        };
-        let base = host.alloc((2 * config.slot_bytes()) << SLOTS);
-        host.write32(regs::EXC_BASE_LO, base as u32);
-        host.write32(regs::EXC_BASE_HI, (base >> 32) as u32);
-        host.write32(regs::EXC_CONFIG, u32::from_le_bytes(config.emit()));
-        Self {
-            base,
-            config,
-            taken: 0,
-            sent: VecDeque::new(),
-        }
-    }
-
-    /// Takes what came: frames that were sent.
-    fn look(&mut self, host: &mut Host) {
-        loop {
-            let place = u64::from(self.taken % (1 << SLOTS)) * self.config.slot_bytes() as u64;
-            let slot = host.read(self.base + place, HEAD_BYTES);
-            let head = Head::parse(slot.first_chunk().expect("8 bytes"));
-            if head.owner != (self.taken >> SLOTS & 1 == 0) {
-                break;
-            }
-            let frame = host.read(self.base + place + HEAD_BYTES as u64, head.length.into());
-            let len = frame.len();
-            assert!(
-                self.sent.contains(&frame),
-                "a frame of {len} bytes in the exception queue"
-            );
-            self.taken = self.taken.wrapping_add(1);
-        }
-        host.write32(regs::EXC_RX_CI, self.taken.into());
-        let old = self.sent.len().saturating_sub(LOOK as usize);
-        self.sent.drain(..old);
     }
 }

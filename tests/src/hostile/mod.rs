@@ -2,6 +2,7 @@
 
 mod acts;
 mod bus;
+mod exceptions;
 mod frames;
 mod misuse;
 mod owner;
