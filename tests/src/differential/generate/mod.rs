@@ -31,7 +31,7 @@ use super::scenario::{Connection, Hardship, Operation, Scenario, Step, region};
 /// Payload of a scenario in bytes, about.
 const BYTES: u32 = 24 * 1024;
 /// Bytes of a connection's longest message: where it has several turns, and where it is longer than a turn without a rate.
-const TURNS: u32 = 16 * 1024;
+const TURNS: u32 = 12 * 1024;
 const LONGEST: [u32; 2] = [1 << 18, 1 << 15];
 
 /// RNR NAK timer codes: 10 to 30 us.
@@ -118,7 +118,7 @@ pub fn scenario(seed: u64, class: Class, features: u32) -> Scenario {
 /// Longer messages than of three packets, in some scenarios: of up to 25, or in the first connection of any length.
 fn lengthen(connections: &mut [Connection], seed: u64, class: Class) {
     let packets = draw(seed, Draw::Longest, [3, 3, 3, 3, 6, 12, 25, 0]);
-    let rare = seed.is_multiple_of(6);
+    let rare = seed.is_multiple_of(12);
     match (packets, connections.first_mut()) {
         (3, _) => {}
         (0, Some(first)) if rare => {
