@@ -16,7 +16,7 @@ use crate::quiet;
 use crate::scene::kernel::Kernel;
 use crate::scene::line::{Shape, State};
 use crate::scene::{STEP, Scene, options};
-use crate::world::World;
+use crate::world::{World, pausing};
 
 /// Cycles in which a command is answered beside all that traffic.
 const COMMAND: u64 = 100_000;
@@ -77,7 +77,7 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
     let mut rng = Rng::with_seed(seed);
     let around = World::of(seed);
     let other = [target, Target::Model][rng.usize(..2)];
-    let cards = [target, other].map(|target| target.card(around));
+    let cards = [target, other].map(|target| target.card_in(pausing));
     let [a, b] = cards.map(|card| card.map(|(card, _)| card).map_err(|e| e.to_string()));
     let (a, b) = (a?, b?);
     let direct = [target, other].map(|target| target == Target::Model);
@@ -134,14 +134,18 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
         Mtu::Mtu4096,
     ];
     let mtu = mtus[rng.usize(..mtus.len())];
-    let longest = match kind {
-        qp_type::UD => 1 << mtu.log2(),
+    let longest = match (kind, rng.u8(..8)) {
+        (qp_type::UD, _) => 1 << mtu.log2(),
+        // more than a turn of a queue pair
+        (_, 0) => 1 << rng.u8(14..=16),
         _ => 1 << rng.u8(8..=13),
     };
     Shape {
         options: QpOptions {
             tclass: rng.u8(..) & !3,
             vlan: (rng.u8(..4) == 0).then(|| rng.u16(..) & 0xefff),
+            window: [0, 0, 5, 16][rng.usize(..4)],
+            rate_limit: [0, 0, 0, 10_000][rng.usize(..4)],
             ..options(kind, mtu)
         },
         longest,

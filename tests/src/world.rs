@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use ferroce_sim::axi::stream::Stand;
+use ferroce_sim::random::Pauses;
 use ferroce_sim::rtl::Options;
 
 /// How the world around an engine behaves.
@@ -49,6 +50,23 @@ impl World {
     }
 }
 
+/// The world of a seed for a card that waits for no frame to leave; in every second one the wire stands now and then, up to 500 or
+/// 3000 cycles.
+#[must_use]
+pub fn pausing(seed: u64) -> Options {
+    let options = World::of(seed).options(seed);
+    let tx = match rng(seed, Draw::Wire).u8(..4) {
+        0 => Pauses::new(0.005, 500),
+        1 => Pauses::new(0.002, 3000),
+        _ => options.tx,
+    };
+    Options {
+        tx_room: usize::MAX,
+        tx,
+        ..options
+    }
+}
+
 /// The wire that a seed has behind a card: one in four stands once, 128 to 32768 cycles.
 #[must_use]
 pub fn stand(seed: u64) -> Stand {
@@ -77,6 +95,11 @@ pub(crate) enum Draw {
     Poll,
     Stand,
     Inherited,
+    Window,
+    Rate,
+    Longest,
+    Signals,
+    Wire,
 }
 
 /// One of `choices`.

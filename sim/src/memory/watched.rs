@@ -91,7 +91,8 @@ impl HostMemory for Watched {
 
     fn is_gone(&self, addr: u64, len: usize) -> bool {
         let gone = self.gone.borrow();
-        !gone.is_empty() && first(&gone, addr, len as u64).is_some()
+        // a WRITE of no bytes may name any address
+        len > 0 && !gone.is_empty() && first(&gone, addr, len as u64).is_some()
     }
 
     fn faults(&self) -> Vec<Fault> {
@@ -124,6 +125,7 @@ mod tests {
             (130, 11, true),
             (159, 1, true),
             (160, 9, false),
+            (150, 0, false),
         ] {
             assert_eq!(memory.is_gone(addr, len), gone, "{len} bytes at {addr}");
         }

@@ -2,6 +2,7 @@
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
 use ferroce_proto::abi::cq::{CqCtx, Cqe};
+use ferroce_proto::abi::doorbell;
 
 use super::Host;
 
@@ -144,6 +145,13 @@ impl Host {
         let (record, consumer) = (cq.record, cq.consumer);
         self.write(record, &consumer.to_le_bytes());
         Some(cqe)
+    }
+
+    /// Arms a completion queue for what is not taken yet: `doorbell::ARM_ANY` or `ARM_SOLICITED`.
+    pub fn arm_cq(&mut self, cqn: u16, order: u32) {
+        let consumer = self.cqs[&cqn].consumer;
+        let value = order | consumer & doorbell::ARM_INDEX;
+        self.nic.write32(doorbell::cq(cqn.into()), value);
     }
 
     /// The next CQE of a completion queue.

@@ -42,10 +42,20 @@ pub const PD: u32 = 0x2a;
 /// A command whose completion may not be there yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
+    /// How many were given before it.
+    number: u32,
     /// Where its completion comes.
     at: u64,
     owner: bool,
     head: CmdHead,
+}
+
+impl Command {
+    /// Register CMD_CI says that its completion is there.
+    #[must_use]
+    pub const fn is_counted(&self, cmd_ci: u32) -> bool {
+        (cmd_ci.wrapping_sub(self.number) & 0xffff).wrapping_sub(1) < 0x8000
+    }
 }
 
 /// A card and the host it sits in.
@@ -280,6 +290,7 @@ impl Host {
         self.issued += 1;
         self.write32(regs::CMD_PI, self.issued);
         Command {
+            number: self.issued - 1,
             at: self.completions + entry * CmdCpl::BYTES as u64,
             owner,
             head: CmdHead { token, ..head },

@@ -20,7 +20,7 @@ use crate::shared::Shared;
 /// Cycles after which a completion that is waited for does not come any more. No case waits longer than that.
 const PATIENCE: u64 = 400_000;
 
-/// Cycles without a frame after which nothing is under way any more.
+/// Cycles without a frame, and with nothing under way at a port, after which a card does nothing more by itself.
 pub(super) const QUIET: u64 = 900;
 /// Cycles after which a card that still sends is taken to send for ever.
 pub(super) const ENDLESS: u64 = 4_000_000;
@@ -220,7 +220,8 @@ impl Conn {
         while self.pair.a.nic.now() < end {
             assert!(end < limit, "the cards do not stop sending");
             self.pair.run(STRIDE);
-            if self.pair.sent.len() != seen {
+            let idle = [&self.pair.a, &self.pair.b].map(|host| host.nic.ports_are_idle());
+            if self.pair.sent.len() != seen || idle != [true; 2] {
                 seen = self.pair.sent.len();
                 end = self.pair.a.nic.now() + QUIET;
             }

@@ -7,10 +7,10 @@ use ferroce_sim::testhost::Host;
 use super::check;
 
 /// Kind, object and detail.
-pub(super) type Event = (u8, u32, u8);
+pub(crate) type Event = (u8, u32, u8);
 
 /// The queue and how far the host has come in it.
-pub(super) struct Eq {
+pub(crate) struct Eq {
     number: u8,
     pub(super) ctx: EqCtx,
     taken: u32,
@@ -18,7 +18,7 @@ pub(super) struct Eq {
 
 impl Eq {
     /// Opens it without moderation.
-    pub(super) fn new(host: &mut Host, number: u8, log_size: u8, vector: u16) -> Self {
+    pub(crate) fn new(host: &mut Host, number: u8, log_size: u8, vector: u16) -> Self {
         Self::moderated(host, number, log_size, vector, 0)
     }
 
@@ -70,7 +70,7 @@ impl Eq {
         Some(event)
     }
 
-    pub(super) fn all(&mut self, host: &Host) -> Vec<Event> {
+    pub(crate) fn all(&mut self, host: &Host) -> Vec<Event> {
         std::iter::from_fn(|| self.take(host)).collect()
     }
 
@@ -87,7 +87,7 @@ impl Eq {
     }
 
     /// The host is done with what it took.
-    pub(super) fn give_back(&self, host: &Host) {
+    pub(crate) fn give_back(&self, host: &Host) {
         host.write(self.ctx.consumer, &self.taken.to_le_bytes());
     }
 }

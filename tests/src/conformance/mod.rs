@@ -24,7 +24,7 @@ pub mod bench;
 mod classes;
 mod cnp;
 mod completion;
-mod event_queue;
+pub(crate) mod event_queue;
 mod events;
 mod exception;
 mod flush;

@@ -291,6 +291,8 @@ fn options(c: &Connection, side: Side, numbers: &Numbers) -> QpOptions {
     QpOptions {
         qp_type: c.qp_type,
         max_rd_atomic: c.rd_atomic,
+        window: c.window,
+        rate_limit: c.rate,
         mtu: c.mtu,
         send_cq: cqn(c.send_cq[side]),
         recv_cq: cqn(c.recv_cq[side]),

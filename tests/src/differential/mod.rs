@@ -14,7 +14,8 @@
 //!
 //! * memory belongs to the host again from a completion on, which overwrites what was sent and looks at what came then;
 //! * no DMA fault, no broken port rule, every ICRC right;
-//! * no gap in the PSNs, the same packet whenever a PSN is sent again, the right MSN in every response;
+//! * no gap in the PSNs, the same packet whenever a PSN is sent again, the right MSN in every response, no ACK of a READ or
+//!   atomic, which its own response acknowledges;
 //! * completions in order, counters of frames that agree with the wire.
 //!
 //! Timing differs between implementations, so what it decides is left out, here and nowhere else:

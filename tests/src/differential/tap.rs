@@ -235,6 +235,17 @@ impl Flow {
         self.responses.iter().filter(is_fatal).collect()
     }
 
+    /// A READ or atomic takes this PSN: its own response acknowledges it.
+    fn is_answered(&self, psn: Psn) -> bool {
+        let at = psn.value().wrapping_sub(self.first) & psn::MASK;
+        let request = self.requests.range(..=at).next_back();
+        request.is_some_and(|(start, Request { headers, .. })| {
+            let opcode = headers.bth.opcode;
+            (opcode == Opcode::RcReadRequest || opcode.has_atomic_eth())
+                && at < start + self.span(headers)
+        })
+    }
+
     /// Messages that end before the PSN `until`, as MSN counts them.
     fn messages(&self, until: Psn) -> u32 {
         let until = until.since(Psn::new(self.first));
@@ -317,6 +328,12 @@ impl Sorter<'_> {
             let all = requests.requests.len() as u32;
             for headers in &flow.responses {
                 let psn = headers.bth.psn;
+                if is_ack(headers) && requests.is_answered(psn) {
+                    let side = SIDES[*from];
+                    self.broken.push(format!(
+                        "#{connection} {side:?} acknowledges a READ or atomic at {psn:?} by an ACK"
+                    ));
+                }
                 let (until, most) = match is_ack(headers) {
                     true => (psn.next(), all),
                     false => (psn, requests.messages(psn)),

@@ -58,6 +58,9 @@ pub(super) fn send(bench: &Bench, message: &Message) -> Vec<[u8; SLOT_BYTES]> {
         Some(Fault::Opcode(opcode)) => head.opcode = opcode,
         Some(Fault::Slots(slots)) => head.slots = slots,
         Some(Fault::Entries(entries)) => head.num_sge = entries,
+        Some(Fault::Invalidate(kind)) => {
+            (head.opcode, head.imm) = (opcode::SEND_INV, there(kind).key)
+        }
         Some(Fault::Length(by)) => head.length = head.length.wrapping_add_signed(by.into()),
         Some(Fault::Inline(len)) => {
             (head.inline_data, head.num_sge, head.length) = (true, 0, len.into());

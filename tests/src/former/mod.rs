@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 use ferroce_proto::abi::cmd::{CmdCpl, CmdHead, GidEntry, opcode, status};
+use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
 use ferroce_proto::wire::{Gid, Mac, Mtu};
@@ -24,8 +25,9 @@ use crate::world::World;
 
 /// Queue pairs that are open at once.
 const BESIDE: usize = 3;
-/// Bytes of a region.
+/// Bytes of a region, and of one in eight.
 const BYTES: usize = 8192;
+const LONG: usize = 1 << 16;
 /// Frames of a life that may leave behind the answer of its end, as they were meant: those that started before and are on their
 /// way through the port, of a beat each at worst.
 const LEAVING: usize = 24;
@@ -52,6 +54,8 @@ struct Life {
     acked: u16,
     /// Last PSN of each send, from the first.
     ends: Vec<u32>,
+    /// PSNs that left, from the first.
+    left: u32,
     /// The PSN that the peer sends next.
     next: u32,
     /// WQE indices of the last completion of either queue.
@@ -150,12 +154,12 @@ impl Test {
         }
     }
 
-    fn region(&mut self, mark: u32) -> Mr {
-        let words = (0..BYTES as u32 / 8).flat_map(|word| [mark, word]);
+    fn region(&mut self, mark: u32, len: usize) -> Mr {
+        let words = (0..len as u32 / 8).flat_map(|word| [mark, word]);
         let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
-        let addr = self.host.alloc(BYTES);
+        let addr = self.host.alloc(len);
         self.host.write(addr, &bytes);
-        let mr = self.host.plan_region(addr, BYTES as u64);
+        let mr = self.host.plan_region(addr, len as u64);
         let ctx = self.host.region(&mr, Rights::ALL);
         self.command(Self::head(opcode::WRITE_MR, mr.key >> 8), &[ctx.emit()]);
         mr
@@ -193,7 +197,8 @@ impl Test {
             psn: self.rng.u32(..1 << 24),
         };
         let mark = 0xa500_0000 | self.marks;
-        let (source, target) = (self.region(mark), self.region(!mark));
+        let len = if self.rng.u8(..8) == 0 { LONG } else { BYTES };
+        let (source, target) = (self.region(mark, len), self.region(!mark, len));
         let mtu = Mtu::ALL[self.rng.usize(..3)];
         let options = QpOptions {
             qp_type,
@@ -201,6 +206,9 @@ impl Test {
             timeout: 0,
             psn: self.rng.u32(..1 << 24),
             vlan: tagged.then(|| self.rng.u16(1..4095)),
+            // A turn of one packet or two, of what the rate allows, or of 32 kB.
+            window: [0, 0, 0, 4, 8][self.rng.usize(..5)],
+            rate_limit: [0, 0, 0, 10_000][self.rng.usize(..4)],
             send_cq: cqn,
             recv_cq: cqn,
             ..QpOptions::default()
@@ -231,6 +239,7 @@ impl Test {
             posted: 0,
             acked: 0,
             ends: Vec::new(),
+            left: 0,
             next: peer.psn,
             completed: [None; 2],
         });
@@ -244,6 +253,32 @@ impl Test {
         }
         for _ in 0..RECEIVES {
             self.host.post_recv(qpn, &[target.sge(0, 2048)]);
+        }
+    }
+
+    /// The owner of a number that fails before it has an image: nothing is done with that of the owner before.
+    fn fail_to_open(&mut self, qpn: u32) {
+        let state = |state, reset| CmdHead {
+            qp_sq_state: true,
+            sq_state: state,
+            sq_reset: reset,
+            qp_rq_state: true,
+            rq_state: state,
+            rq_reset: reset,
+            ..Self::head(opcode::MODIFY_QP, qpn)
+        };
+        self.command(state(state::INIT, true), &[]);
+        let posted = self.rng.u32(1..4);
+        self.host.nic.write32(doorbell::sq(qpn), posted);
+        self.host.nic.write32(doorbell::rq(qpn), posted);
+        self.command(state(state::ERR, false), &[]);
+        let wait = self.rng.u64(..600);
+        self.run(wait);
+        self.command(state(state::RESET, true), &[]);
+        self.host.nic.write32(doorbell::sq(qpn), 0);
+        self.host.nic.write32(doorbell::rq(qpn), 0);
+        for cqe in self.completions() {
+            self.check_completion(&cqe);
         }
     }
 
@@ -314,7 +349,14 @@ fn lives(target: Target, seed: u64, rounds: u64) {
             while test.incarnations.iter().any(|life| life.qpn == next) {
                 next = 2 + test.rng.u32(..=BESIDE as u32);
             }
+            if test.rng.u8(..4) == 0 {
+                test.fail_to_open(next);
+            }
             test.open(next);
+        }
+        if test.rng.u8(..4) == 0 {
+            // The wire stands while things happen.
+            test.takes = test.host.nic.now() + test.rng.u64(500..4000);
         }
         for _ in 0..test.rng.usize(1..12) {
             let index = test.rng.usize(..test.incarnations.len());

@@ -8,7 +8,7 @@ use ferroce_proto::wire::{
 };
 use ferroce_sim::testhost::{Host, Mr, Work};
 
-use super::{BYTES, Life, RECEIVES, Test};
+use super::{Life, RECEIVES, Test};
 
 /// What the peer of a life sends.
 #[derive(Clone, Copy)]
@@ -57,6 +57,13 @@ impl Test {
                 "it was not acknowledged: {cqe:?} of {} sends",
                 life.acked
             );
+            // Its memory is the host's again.
+            let end = life.ends[usize::from(cqe.wqe_index)];
+            let (left, leaving) = (life.left, self.leaving as u32);
+            assert!(
+                end < left + leaving,
+                "{cqe:?} ends at PSN {end}, and {left} left"
+            );
         }
     }
 
@@ -86,8 +93,14 @@ impl Test {
         let Packet { headers, payload } = Packet::parse(frame).expect("a RoCEv2 packet");
         let qpn = headers.bth.dest_qp;
         let is_of = |life: &Life| life.peer.qpn == qpn;
-        let life = match self.incarnations.iter().find(|life| is_of(life)) {
-            Some(life) => life,
+        let life = match self.incarnations.iter_mut().find(|life| is_of(life)) {
+            Some(life) => {
+                if headers.bth.opcode.is_request() {
+                    let first = Psn::new(self.host.peer(life.qpn).psn);
+                    life.left = life.left.max((headers.bth.psn.since(first) + 1) as u32);
+                }
+                &*life
+            }
             None => {
                 let ended = self.ended.iter_mut().find(|ended| is_of(&ended.life));
                 let ended = ended.unwrap_or_else(|| panic!("{headers:?} names no peer"));
@@ -118,7 +131,8 @@ impl Test {
     /// Something happens to a life: it posts, its peer sends, or a former peer of its number does.
     pub(crate) fn act(&mut self, index: usize) {
         match self.rng.u8(..12) {
-            ..8 => return self.post(index),
+            0 => return (0..24).for_each(|_| self.post(index, 8)),
+            ..8 => return self.post(index, self.incarnations[index].source.len as u32 / 8),
             8 => return self.straggle(index),
             _ => {}
         }
@@ -129,20 +143,22 @@ impl Test {
             ..
         } = self;
         let life = &mut incarnations[index];
-        let step = match (life.qp_type == qp_type::RC, rng.u8(..4)) {
-            (true, 0) if life.acked < life.posted => Step::Ack,
+        let step = match (life.qp_type == qp_type::RC, rng.u8(..5)) {
+            (true, 0 | 4) if life.acked < life.posted => Step::Ack,
             (true, 1) => Step::Read,
             (true, 2) => Step::Write,
             _ => Step::Send,
         };
         let (psn, packets, len) = match step {
             Step::Ack => {
-                life.acked += 1;
+                // The next, or whatever was posted, though it has not left.
+                let all = rng.bool();
+                life.acked = if all { life.posted } else { life.acked + 1 };
                 let end = life.ends[usize::from(life.acked) - 1];
                 (host.peer(life.qpn).psn.wrapping_add(end), 0, 0)
             }
             Step::Read => {
-                let len = 8 * rng.u32(1..BYTES as u32 / 8);
+                let len = 8 * rng.u32(1..life.source.len as u32 / 8);
                 (life.next, life.mtu.packets(len), len)
             }
             Step::Write | Step::Send => (life.next, 1, 8 * rng.u32(..25)),
@@ -152,22 +168,24 @@ impl Test {
         host.nic.receive(&frame);
     }
 
-    /// Posts a send.
-    fn post(&mut self, index: usize) {
+    /// Posts a send of fewer than so many words.
+    fn post(&mut self, index: usize, words: u32) {
         let Self { rng, host, .. } = self;
         let life = &mut self.incarnations[index];
         if life.posted > 40 {
             return;
         }
-        let len = 8 * rng.u32(..BYTES as u32 / 8);
+        let bytes = life.source.len as u32;
+        let len = 8 * rng.u32(..words);
         let list = [life
             .source
-            .sge(u64::from(8 * rng.u32(..=(BYTES as u32 - len) / 8)), len)];
-        let work = if rng.bool() {
+            .sge(u64::from(8 * rng.u32(..=(bytes - len) / 8)), len)];
+        let mut work = if rng.bool() {
             Work::send(&list)
         } else {
             Work::write(&list, &life.target, 0)
         };
+        work.head.signaled = rng.u8(..3) > 0;
         let before = life.ends.last().map_or(0, |end| end + 1);
         life.ends.push(before + life.mtu.packets(len) - 1);
         host.post_send(life.qpn, &work);

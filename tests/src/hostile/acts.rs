@@ -1,8 +1,9 @@
 //! What an owner of queues does to them: steps that a seed draws, each by itself, so that any of them can be left out.
 
 use fastrand::Rng;
+use ferroce_proto::abi::cmd::{GidEntry, opcode as cmd};
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::wqe::{MAX_MSG, SLOT_BYTES, SendWqe, Sge, opcode};
 use ferroce_sim::testhost::{Host, Mr, Work};
 
@@ -41,11 +42,21 @@ enum What {
     Request,
     /// The kernel asks for the state of a queue pair.
     Query,
+    /// The kernel has a send queue drain.
+    Drain,
+    /// The kernel has a send queue go on that drained or failed.
+    Resume,
+    /// The kernel changes the path of the datagrams.
+    Path,
+    /// The kernel writes a GID.
+    Gid,
+    /// The kernel sets the limit of the shared receive queue.
+    Limit,
     /// The owner dies; another gets its numbers.
     Die,
 }
 
-const WHAT: [(What, u8); 10] = [
+const WHAT: [(What, u8); 15] = [
     (What::Post, 22),
     (What::Receive, 8),
     (What::Rewrite, 22),
@@ -55,6 +66,11 @@ const WHAT: [(What, u8); 10] = [
     (What::Lie, 10),
     (What::Request, 14),
     (What::Query, 3),
+    (What::Drain, 1),
+    (What::Resume, 6),
+    (What::Path, 4),
+    (What::Gid, 1),
+    (What::Limit, 2),
     (What::Die, 3),
 ];
 
@@ -120,6 +136,22 @@ impl Act {
                 let qpn = tenant::QPNS[rng.usize(..3)];
                 scene.kernels[0].order(query(qpn), &[], crate::scene::kernel::ok);
             }
+            What::Drain => {
+                let qpn = tenant::QPNS[rng.usize(..3)];
+                let head = tenant::send_state(qpn, state::SQD);
+                scene.kernels[0].order(head, &[], crate::scene::kernel::ok);
+            }
+            What::Resume => owner.tenant.resume(&mut scene.kernels[0], rng.usize(..3)),
+            What::Path => owner.tenant.change_path(&mut scene.kernels[0], rng),
+            What::Gid => {
+                let gid = GidEntry {
+                    gid: rng.u128(..),
+                    valid: true,
+                    ipv6: true,
+                };
+                scene.kernels[0].create(cmd::SET_GID, rng.u32(2..8), &gid.emit());
+            }
+            What::Limit => owner.tenant.arm_srq(&mut scene.kernels[0], rng.u16(..16)),
             What::Die => owner.die(scene, rng),
         }
     }
@@ -128,7 +160,12 @@ impl Act {
 /// A WQE of the owner's own memory to its own peer.
 fn sound(tenant: &Tenant, kind: u8, rng: &mut Rng) -> Work {
     let region = tenant.region;
-    let most = if kind == qp_type::UD { 80 } else { 1200 };
+    let most = match (kind, rng.u8(..12)) {
+        (qp_type::UD, _) => 80,
+        // more than a turn of a queue pair
+        (_, 0) => 40_000,
+        _ => 1200,
+    };
     let list: Vec<Sge> = (0..rng.usize(1..=3))
         .map(|_| region.sge(rng.u64(..8192), rng.u32(0..=most)))
         .collect();
@@ -208,11 +245,19 @@ fn at(base: u64, index: u16) -> u64 {
 fn post(owner: &mut Owner, scene: &mut Scene, rng: &mut Rng) {
     let place = rng.usize(..3);
     let kind = owner.tenant.victims[place].kind;
-    let slots = match rng.u8(..8) {
-        0 => spoilt(&owner.tenant, &aim(&owner.tenant, scene), kind, rng),
-        _ => sound(&owner.tenant, kind, rng).slots(),
-    };
-    owner.post(scene, place, &slots);
+    // Several at once, now and then; none that no completion tells of before the first one came.
+    for _ in 0..[1, 1, 1, 6][rng.usize(..4)] {
+        let slots = match rng.u8(..8) {
+            0 => spoilt(&owner.tenant, &aim(&owner.tenant, scene), kind, rng),
+            _ => {
+                let mut work = sound(&owner.tenant, kind, rng);
+                let began = owner.tenant.victims[place].last[0].is_some();
+                work.head.signaled = !began || rng.u8(..3) > 0;
+                work.slots()
+            }
+        };
+        owner.post(scene, place, &slots);
+    }
 }
 
 fn receive(tenant: &mut Tenant, host: &mut Host, rng: &mut Rng) {

@@ -1,5 +1,6 @@
 //! A bus that fails: single beats with SLVERR or DECERR, with all ones or with data; writes that vanish. Answers are late by
-//! up to 8192 cycles, responses come before writes are visible, lines tear, and resets come at any moment.
+//! up to 8192 cycles, or all of them by up to 32768; responses come before writes are visible, lines tear, and resets come at any
+//! moment.
 //!
 //! A burst of trouble has two halves. In the first the memory of an owner of queues fails while it does what it likes, and
 //! connections of others have exactly the results of the golden model. In the second all memory fails, those of the others
@@ -13,12 +14,12 @@ use ferroce_sim::testhost::Side;
 
 use super::acts::plan;
 use super::owner::{Owner, Patience, scene};
-use crate::conformance::run::{Target, world};
+use crate::conformance::run::Target;
 use crate::quiet;
 use crate::scene::Scene;
 use crate::scene::line::State;
 use crate::scene::tapped::Troubles;
-use crate::world::World;
+use crate::world::pausing;
 
 /// Acts of the owner in a burst.
 const ACTS: u64 = 40;
@@ -58,7 +59,7 @@ impl std::ops::AddAssign for Disturbed {
 
 /// The bus that a seed has.
 fn around(seed: u64) -> Options {
-    let mut options = world(World::of(seed), seed);
+    let mut options = pausing(seed);
     if seed.is_multiple_of(2) {
         options.memory = options.memory.bridge();
     }
@@ -76,6 +77,7 @@ pub fn disturb(target: Target, bursts: u64, seed: u64) -> Result<Disturbed, Stri
     let run = || {
         let mut rng = Rng::with_seed(seed);
         let mut scene = scene(&card, target == Target::Model, seed, PATIENCE);
+        scene.kernels[0].posts = true;
         let mut report = Disturbed::default();
         for burst in 0..bursts {
             beside(&mut scene, &mut report, &mut rng, burst as u32);
@@ -131,10 +133,19 @@ fn everywhere(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng) {
         line.gave_up = true;
     }
     let one_in = 1 << rng.u32(..=6);
+    let stands = rng.u8(..4) == 0;
     let late_in = [0, 20, 200][rng.usize(..3)];
-    let troubles = Troubles::new(Vec::new(), one_in, late_in, rng.u64(..));
+    let troubles = match stands {
+        true => Troubles::stand(rng.u64(..)),
+        false => Troubles::new(Vec::new(), one_in, late_in, rng.u64(..)),
+    };
     scene.watches[0].trouble(Some(troubles));
-    (0..rng.u32(..1000)).for_each(|_| scene.step());
+    for step in 0..rng.u32(..if stands { 8000 } else { 1000 }) {
+        if step % 32 == 0 {
+            scene.ring_receives(Side::A);
+        }
+        scene.step();
+    }
     scene.reset(Side::A, rng.bool());
     report.count(scene.watches[0].trouble(None));
     scene.recover(Side::A);

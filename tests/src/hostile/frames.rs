@@ -3,13 +3,15 @@
 //! A card takes frames that an attacker made: each opcode, to queue pairs of the attacker and of others, with keys and
 //! addresses of all kinds, with headers that were spoilt before their ICRC was made, cut and torn. Whatever they do to
 //! the queue pairs of the attacker: the neighbour's connection goes on with every byte right, only memory that a key of
-//! the attacker opens is touched, and no rule of a port is broken.
+//! the attacker opens is touched, and no rule of a port is broken. No frame ends a queue pair of UC or UD, or takes a region
+//! that is registered for good from its owner; the exception queue has frames as they came.
 
 use std::rc::Rc;
 
 use fastrand::Rng;
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::qpc::state::RTS;
 use ferroce_proto::wire::{
     AethRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Gid, Headers, Ip, Mac, Opcode,
     Psn, RethRepr, Syndrome, UdpRepr,
@@ -18,6 +20,7 @@ use ferroce_sim::memory::HostMemory;
 use ferroce_sim::scoreboard::icrc::Roce;
 use ferroce_sim::testhost::{Mr, Pair, Peer, QpOptions, Rights, Side, Work};
 
+use super::exceptions::Exceptions;
 use crate::conformance::run::Target;
 use crate::quiet;
 use crate::shared::Shared;
@@ -67,8 +70,12 @@ struct Attack {
     /// Queue pairs of the attacker, and the PSN that each expects, about.
     victims: [(u32, u8); 3],
     psns: [u32; 3],
+    /// A region that comes and goes, one that nobody may take or touch, and that of all receives.
     open: Mr,
+    is_open: bool,
     closed: Mr,
+    kept: Mr,
+    exceptions: Exceptions,
     report: Report,
 }
 
@@ -123,6 +130,12 @@ impl Attack {
         pair.a.pd = DOMAIN;
         let open = pair.a.create_mr(&[0; BYTES], Rights::ALL);
         let closed = pair.a.create_mr(&[0x5a; BYTES], Rights::NONE);
+        let for_good = Rights {
+            invalidate: false,
+            ..Rights::ALL
+        };
+        let kept = pair.a.create_mr(&[0; BYTES], for_good);
+        let exceptions = Exceptions::open(&mut pair.a, rng.bool());
         let kinds = [qp_type::RC, qp_type::UC, qp_type::UD];
         pair.a.create_cq(12);
         let victims = kinds.map(|kind| {
@@ -146,7 +159,10 @@ impl Attack {
             victims,
             psns: [0; 3],
             open,
+            is_open: true,
             closed,
+            kept,
+            exceptions,
             report: Report::default(),
         };
         for victim in 0..3 {
@@ -171,7 +187,8 @@ impl Attack {
         self.psns[victim] = psn;
         for _ in 0..32 {
             let at = u64::from(self.rng.u32(..2048));
-            self.pair.a.post_recv(qpn, &[self.open.sge(at, 2048)]);
+            let len = [16, 200, 1100, 2048][self.rng.usize(..4)];
+            self.pair.a.post_recv(qpn, &[self.kept.sge(at, len)]);
         }
     }
 
@@ -224,6 +241,19 @@ impl Attack {
         }
     }
 
+    /// The region that comes and goes does so.
+    fn change(&mut self) {
+        let host = &mut self.pair.a;
+        let pd = std::mem::replace(&mut host.pd, DOMAIN);
+        if self.is_open {
+            host.deregister(&self.open);
+        } else {
+            self.open = host.register(self.open.addr, self.open.len, Rights::ALL);
+        }
+        host.pd = pd;
+        self.is_open = !self.is_open;
+    }
+
     /// Nothing that no key opens was touched; queue pairs that failed are opened again.
     fn look(&mut self) {
         assert!(
@@ -239,10 +269,23 @@ impl Attack {
             "the neighbour's target changed"
         );
         self.pair.sent.clear();
-        while self.pair.a.poll(1).is_some() {}
+        while let Some(cqe) = self.pair.a.poll(1) {
+            assert_ne!(cqe.status, status::LOC_PROT_ERR, "{cqe:?}");
+        }
+        self.exceptions.look(&mut self.pair.a);
+        if !self.is_open {
+            self.change();
+        }
         for victim in 0..3 {
-            let state = self.pair.a.query(self.victims[victim].0);
-            if state.rq_state == ferroce_proto::abi::qpc::state::RTS && self.rng.u8(..4) > 0 {
+            let (qpn, kind) = self.victims[victim];
+            let state = self.pair.a.query(qpn);
+            let states = (state.rq_state, state.sq_state);
+            let lives = states == (RTS, RTS);
+            assert!(
+                kind == qp_type::RC || lives,
+                "{states:?} of a queue pair of type {kind}"
+            );
+            if lives && self.rng.u8(..4) > 0 {
                 self.psns[victim] = state.rq_psn;
             } else {
                 self.report.revived += 1;
@@ -251,7 +294,87 @@ impl Attack {
         }
     }
 
+    /// A frame of another protocol, of any length.
+    fn exception(&mut self) {
+        let lens = [60, 1984, 1985, 16_320, 16_321, 65_535, 65_536, 65_537];
+        let len = match self.rng.u8(..2) {
+            0 => lens[self.rng.usize(..lens.len())],
+            _ => self.rng.usize(60..2000),
+        };
+        let mut frame = vec![self.rng.u8(..); len];
+        frame[..6].copy_from_slice(&self.pair.a.mac.0);
+        frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+        self.hand(&frame);
+    }
+
+    /// A message of two or three packets, as a peer sends it; its region may go meanwhile.
+    fn long_message(&mut self) {
+        use Opcode::{
+            RcSendFirst, RcSendLastImm, RcSendMiddle, RcWriteFirst, RcWriteLastImm, RcWriteMiddle,
+            UcSendFirst, UcSendLastImm, UcSendMiddle, UcWriteFirst, UcWriteLastImm, UcWriteMiddle,
+        };
+        let kinds = [
+            (0, [RcWriteFirst, RcWriteMiddle, RcWriteLastImm]),
+            (0, [RcSendFirst, RcSendMiddle, RcSendLastImm]),
+            (1, [UcWriteFirst, UcWriteMiddle, UcWriteLastImm]),
+            (1, [UcSendFirst, UcSendMiddle, UcSendLastImm]),
+        ];
+        let (victim, [first, middle, last]) = kinds[self.rng.usize(..kinds.len())];
+        let all = [first, middle, last];
+        let opcodes = if self.rng.bool() {
+            &all[..]
+        } else {
+            &[first, last]
+        };
+        let rest = self.rng.usize(1..=1024);
+        let dma_len = (opcodes.len() as u32 - 1) * 1024 + rest as u32;
+        let (va, rkey) = (self.open.addr, self.open.key);
+        for opcode in opcodes {
+            let psn = self.psns[victim];
+            self.psns[victim] = psn.wrapping_add(1);
+            let from = Gid::from(std::net::IpAddr::from(ATTACKER_IP));
+            let headers = Headers {
+                eth: EthRepr {
+                    dst: self.pair.a.mac,
+                    src: ATTACKER,
+                    vlan: None,
+                },
+                ip: Ip::between(from, self.pair.a.gid, 0, 0, 64).expect("both are IPv4"),
+                udp: UdpRepr { src_port: 0xc123 },
+                bth: BthRepr::new(*opcode, self.victims[victim].0, Psn::new(psn)),
+                ext: Extensions {
+                    reth: opcode.has_reth().then_some(RethRepr { va, rkey, dma_len }),
+                    imm: opcode.has_imm().then_some(psn),
+                    ..Extensions::default()
+                },
+            };
+            let len = if opcode.is_end() { rest } else { 1024 };
+            let mut frame = vec![0; headers.frame_len(len)];
+            headers
+                .build(&vec![0x42; len], &mut frame)
+                .expect("extension headers follow the opcode");
+            self.hand(&frame);
+            if self.rng.u8(..4) == 0 {
+                self.change();
+            }
+        }
+    }
+
+    fn hand(&mut self, frame: &[u8]) {
+        self.exceptions.sent(frame);
+        self.pair.a.nic.receive(frame);
+        self.report.frames += 1;
+        let wait = [4, 20, 60][self.rng.usize(..3)];
+        self.pair.run(wait);
+    }
+
     fn frame(&mut self) {
+        match self.rng.u8(..128) {
+            0 => return self.exception(),
+            1 | 2 => self.change(),
+            3..=5 => return self.long_message(),
+            _ => {}
+        }
         let rng = &mut self.rng;
         let victim = rng.usize(..3);
         let (qpn, kind) = self.victims[victim];
@@ -268,7 +391,14 @@ impl Attack {
         };
         let psn = self.psns[victim].wrapping_add(if rng.u8(..4) == 0 { rng.u32(..8) } else { 0 });
         self.psns[victim] = psn.wrapping_add(1);
-        let regions = [self.open, self.open, self.closed, self.source, self.target];
+        let regions = [
+            self.open,
+            self.open,
+            self.kept,
+            self.closed,
+            self.source,
+            self.target,
+        ];
         let region = regions[rng.usize(..regions.len())];
         let rkey = if rng.u8(..8) == 0 {
             rng.u32(..)
@@ -361,9 +491,6 @@ impl Attack {
         if rng.u8(..16) == 0 {
             frame.truncate(rng.usize(14..=frame.len()));
         }
-        self.pair.a.nic.receive(&frame);
-        self.report.frames += 1;
-        let wait = [4, 20, 60][rng.usize(..3)];
-        self.pair.run(wait);
+        self.hand(&frame);
     }
 }

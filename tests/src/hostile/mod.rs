@@ -2,6 +2,7 @@
 
 mod acts;
 mod bus;
+mod exceptions;
 mod frames;
 mod misuse;
 mod owner;
@@ -11,4 +12,4 @@ mod tenant;
 pub use bus::{Disturbed, disturb};
 pub use frames::{Report, attack};
 pub use misuse::Misuse;
-pub use owner::misuse;
+pub use owner::{misuse, misuse_of};

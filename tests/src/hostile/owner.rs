@@ -31,11 +31,13 @@ use super::acts::{Act, plan};
 use super::misuse::Misuse;
 use super::stranger;
 use super::tenant::{LOG, QPNS, Tenant, peer_qpn, query};
+use crate::conformance::run::Target;
 use crate::differential::Card;
 use crate::differential::shrink::fewer;
 use crate::quiet;
 use crate::scene::line::Shape;
 use crate::scene::{STEP, Scene, holds, options};
+use crate::world::{World, pausing};
 
 /// Cycles in which things are done.
 #[derive(Clone, Copy)]
@@ -72,12 +74,22 @@ pub(super) struct Owner {
     report: Misuse,
 }
 
+/// Lets an owner of queues do `acts` of a seed on a card in the world of that seed.
+///
+/// # Errors
+/// As [`misuse_of`]; the engine cannot be built.
+pub fn misuse(target: Target, acts: u64, seed: u64, shrinking: u32) -> Result<Misuse, String> {
+    let card = target.card_in(pausing);
+    let (card, _) = card.map_err(|e| e.to_string())?;
+    misuse_of(&card, target == Target::Model, acts, seed, shrinking)
+}
+
 /// Lets an owner of queues of a card do `acts` of a seed. `direct` says that the card is a model, which asks for bytes;
 /// as many as `shrinking` runs are spent on fewer acts that fail too.
 ///
 /// # Errors
 /// What broke, with the seed and what is left of the acts.
-pub fn misuse(
+pub fn misuse_of(
     card: &Card,
     direct: bool,
     acts: u64,
@@ -120,7 +132,7 @@ fn run(card: &Card, direct: bool, acts: &[Act], seed: u64) -> Result<Misuse, Str
 
 /// A card with connections of bystanders to a model.
 pub(super) fn scene(card: &Card, direct: bool, seed: u64, patience: Patience) -> Scene {
-    let model = crate::conformance::run::Target::Model.card(crate::world::World::Fast);
+    let model = Target::Model.card(World::Fast);
     let (model, _) = model.expect("a model needs no build");
     let mut scene = Scene::new(
         [card, &model],
@@ -130,13 +142,23 @@ pub(super) fn scene(card: &Card, direct: bool, seed: u64, patience: Patience) ->
         patience.command,
     );
     for (qpn, kind) in [([2, 2], qp_type::RC), ([3, 3], qp_type::UD)] {
+        let mtu = match kind {
+            qp_type::RC if seed.is_multiple_of(2) => Mtu::Mtu256,
+            _ => Mtu::Mtu1024,
+        };
         let shape = Shape {
             options: ferroce_sim::testhost::QpOptions {
                 qkey: 0xb57a_0001,
                 timeout: 8,
-                ..options(kind, Mtu::Mtu1024)
+                // Turns of two packets.
+                window: if seed.is_multiple_of(2) { 8 } else { 0 },
+                ..options(kind, mtu)
             },
-            longest: if kind == qp_type::UD { 1024 } else { 4000 },
+            longest: match kind {
+                qp_type::UD => 1024,
+                _ if seed.is_multiple_of(2) => 12_000,
+                _ => 4000,
+            },
             lossy: false,
             patience: patience.message,
             mark: MARK,
@@ -320,6 +342,7 @@ impl Owner {
     /// It is not watched any more.
     pub(super) fn leave(&mut self, scene: &Scene) {
         scene.watches[0].leave(self.tenant.cq.base);
+        scene.watches[0].leave(self.tenant.eq.base);
         scene.watches[0].disarm();
     }
 
@@ -337,6 +360,7 @@ impl Owner {
 
     /// Each queue pair whose doorbells made sense has done all, or is in error.
     fn finish(&mut self, scene: &mut Scene) {
+        (0..3).for_each(|place| self.tenant.resume(&mut scene.kernels[0], place));
         let end = scene.now + END;
         let mut before = [None; 3];
         loop {

@@ -1,19 +1,20 @@
 //! The owner of queues: what the kernel gives it, and how its life ends.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fastrand::Rng;
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
-use ferroce_proto::abi::cq::{CqCtx, Cqe};
-use ferroce_proto::abi::eq::{EqCtx, Eqe};
-use ferroce_proto::abi::qpc::{RqCtx, SqCtx, SrqCtx, qp_type};
+use ferroce_proto::abi::cq::{CqCtx, Cqe, status};
+use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, qp_type, state};
 use ferroce_proto::abi::wqe::SLOT_BYTES;
 use ferroce_proto::wire::{Gid, Mac};
 use ferroce_sim::testhost::{Host, Mr, Peer, QpOptions, Rights};
 
 use crate::scene::Scene;
-use crate::scene::kernel::{ok, plain};
+use crate::scene::kernel::{Kernel, ok, plain};
 use crate::scene::line::message;
 use crate::scene::tapped::Watch;
 
@@ -28,7 +29,7 @@ const SRQN: u32 = 5;
 const PLACE: u32 = 0x300;
 const DOMAIN: u32 = 0x660;
 /// Bytes of its region.
-pub(super) const BYTES: usize = 16384;
+pub(super) const BYTES: usize = 1 << 17;
 /// Log2 of its rings.
 pub(super) const LOG: u8 = 4;
 const CQ_LOG: u8 = 5;
@@ -47,6 +48,13 @@ pub(super) struct Victim {
     pub(super) psn: u32,
     /// Index of the last completion of either queue.
     pub(super) last: [Option<u16>; 2],
+    /// A send failed since the kernel last had the send queue go on.
+    pub(super) failed: bool,
+    /// Producer index when the kernel had it go on: what stood before it behind a failed send was to be flushed.
+    pub(super) flushed: Rc<Cell<Option<u16>>>,
+    /// Its end was answered; and before the last look.
+    pub(super) ended: Rc<Cell<bool>>,
+    closed: bool,
 }
 
 /// A process that holds the queues for a while.
@@ -94,7 +102,8 @@ impl Tenant {
             pd: DOMAIN,
             ..SrqCtx::default()
         };
-        scene.watches[0].follow(cq.base, CQ_LOG);
+        scene.watches[0].follow(cq.base, CQ_LOG, Cqe::BYTES);
+        scene.watches[0].follow(eq.base, CQ_LOG, Eqe::BYTES);
         kernel.create(opcode::CREATE_EQ, EQN.into(), &eq.emit());
         kernel.create(opcode::CREATE_CQ, CQN, &cq.emit());
         kernel.create(opcode::CREATE_SRQ, SRQN, &srq.emit());
@@ -123,16 +132,14 @@ impl Tenant {
                 rnr_retry: rng.u8(0..=3),
                 psn: rng.u32(..1 << 24),
                 srq: (qpn == QPNS[1]).then_some(SRQN as u16),
+                // A turn of a packet or two, of what the rate allows, or of 32 kB.
+                window: [0, 0, 4, 8][rng.usize(..4)],
+                rate_limit: [0, 0, 0, 10_000][rng.usize(..4)],
                 ..crate::scene::options(kind, ferroce_proto::wire::Mtu::Mtu256)
             };
             host.create_qp_as(qpn, options);
             let psn = rng.u32(..1 << 24);
-            let peer = Peer {
-                mac: STRANGER,
-                gid: Gid::from(std::net::IpAddr::from(STRANGER_IP)),
-                qpn: peer_qpn(number),
-                psn,
-            };
+            let peer = peer(number, psn);
             if kind == qp_type::UD {
                 kernel.create(opcode::WRITE_AH, qpn, &peer.path().emit());
             }
@@ -148,6 +155,10 @@ impl Tenant {
                 sane: true,
                 psn,
                 last: [None, None],
+                failed: false,
+                flushed: Rc::default(),
+                ended: Rc::default(),
+                closed: false,
             }
         });
         let victims = victims.collect();
@@ -176,7 +187,8 @@ impl Tenant {
             if gently {
                 kernel.fail(victim.qpn);
             }
-            kernel.reset(victim.qpn, || {});
+            let ended = Rc::clone(&victim.ended);
+            kernel.reset(victim.qpn, move || ended.set(true));
         }
         if !early {
             kernel.deregister(self.region);
@@ -258,8 +270,82 @@ impl Tenant {
                 "tenant {number}: {cqe:?}: a WQE that was not posted, or completed before; {before} to {producer} are posted"
             );
             victim.last[usize::from(cqe.recv)] = Some(cqe.wqe_index);
+            if cqe.recv {
+                continue;
+            }
+            let dead = victim.failed && victim.kind == qp_type::RC;
+            assert!(
+                !dead || cqe.status != status::SUCCESS,
+                "tenant {number}: {cqe:?} in the error state"
+            );
+            let before = victim
+                .flushed
+                .get()
+                .map(|end| cqe.wqe_index.wrapping_sub(end) as i16);
+            assert!(
+                cqe.status != status::SUCCESS || before.is_none_or(|before| before >= 0),
+                "tenant {number}: {cqe:?} stood behind a send that failed"
+            );
+            victim.failed |= cqe.status != status::SUCCESS;
         }
+        self.events(watch);
         count
+    }
+
+    /// Events that came since: none of a queue pair whose end was answered.
+    fn events(&mut self, watch: &Rc<Watch>) {
+        while let Some(eqe) = watch.event(self.eq.base) {
+            let is_of = |victim: &&Victim| victim.qpn == eqe.object;
+            let of_another = [event::COMPLETION, event::CQ_ERROR, event::SRQ_LIMIT];
+            if let Some(victim) = self.victims.iter().find(is_of)
+                && !of_another.contains(&eqe.event)
+            {
+                let number = self.number;
+                assert!(!victim.closed, "tenant {number}: {eqe:?} behind its end");
+            }
+        }
+        for victim in &mut self.victims {
+            victim.closed = victim.ended.get();
+        }
+    }
+
+    /// The kernel has a send queue go on.
+    pub(super) fn resume(&mut self, kernel: &mut Kernel, place: usize) {
+        let victim = &mut self.victims[place];
+        // One of RC stays in error.
+        let fails = victim.failed && victim.kind != qp_type::RC;
+        victim.failed &= !fails;
+        let (flushed, producer) = (Rc::clone(&victim.flushed), victim.producer);
+        kernel.order(
+            send_state(victim.qpn, state::RTS),
+            &[],
+            move |host, answer| {
+                ok(host, answer);
+                if fails {
+                    flushed.set(Some(producer));
+                }
+            },
+        );
+    }
+
+    /// The kernel changes the path of its datagrams.
+    pub(super) fn change_path(&self, kernel: &mut Kernel, rng: &mut Rng) {
+        let peer = peer(self.number, 0);
+        let path = AvCtx {
+            vlan_valid: rng.bool(),
+            vlan: rng.u16(1..4095),
+            ..peer.path()
+        };
+        kernel.create(opcode::WRITE_AH, QPNS[2], &path.emit());
+    }
+
+    /// The kernel sets the limit of its shared receive queue.
+    pub(super) fn arm_srq(&self, kernel: &mut Kernel, limit: u16) {
+        let limit = SrqCtx {
+            limit,
+            ..SrqCtx::default()
+        };
+        kernel.create(opcode::ARM_SRQ, SRQN, &limit.emit());
     }
 
     /// Posted send slots of each queue pair that no completion has spoken of.
@@ -269,6 +355,25 @@ impl Tenant {
             (victim.qpn, victim.producer.wrapping_sub(done))
         });
         open.collect()
+    }
+}
+
+/// The peer of a tenant.
+fn peer(number: u32, psn: u32) -> Peer {
+    Peer {
+        mac: STRANGER,
+        gid: Gid::from(std::net::IpAddr::from(STRANGER_IP)),
+        qpn: peer_qpn(number),
+        psn,
+    }
+}
+
+/// A change of the state of a send queue.
+pub(super) fn send_state(qpn: u32, sq_state: u8) -> CmdHead {
+    CmdHead {
+        qp_sq_state: true,
+        sq_state,
+        ..plain(opcode::MODIFY_QP, qpn)
     }
 }
 

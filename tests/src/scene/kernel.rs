@@ -27,13 +27,15 @@ struct Order {
 pub(crate) struct Kernel {
     todo: VecDeque<Order>,
     under_way: Option<(Command, Order, u64)>,
-    /// Cycle in which the register read under way began.
-    reading: Option<u64>,
+    /// Cycle in which the register read under way began, and the register.
+    reading: Option<(u64, u32)>,
     next_read: u64,
     /// Cycles in which a command is answered.
     pub(crate) bound: u64,
     /// Registers are read now and then.
     pub(crate) probing: bool,
+    /// What the card wrote may be on its way when the card has its response.
+    pub(crate) posts: bool,
     /// Most cycles that a command took.
     pub(crate) slowest: u64,
 }
@@ -47,6 +49,7 @@ impl Kernel {
             next_read: 0,
             bound,
             probing: true,
+            posts: false,
             slowest: 0,
         }
     }
@@ -82,8 +85,23 @@ impl Kernel {
 
     /// A region is registered, which was planned.
     pub(crate) fn register(&mut self, host: &Host, mr: &Mr, rights: Rights) {
+        self.register_then(host, mr, rights, || {});
+    }
+
+    /// Likewise, and then there is something to do.
+    pub(crate) fn register_then(
+        &mut self,
+        host: &Host,
+        mr: &Mr,
+        rights: Rights,
+        then: impl FnOnce() + 'static,
+    ) {
         let image = host.region(mr, rights).emit();
-        self.create(opcode::WRITE_MR, mr.key >> 8, &image);
+        let head = plain(opcode::WRITE_MR, mr.key >> 8);
+        self.order(head, &[image], move |host, answer| {
+            ok(host, answer);
+            then();
+        });
     }
 
     /// A region is taken back.
@@ -160,14 +178,30 @@ impl Kernel {
     }
 
     fn probe(&mut self, host: &mut Host, now: u64) {
-        let Some(since) = self.reading else {
+        let Some((since, register)) = self.reading else {
             if self.probing && now >= self.next_read {
-                host.nic.start_read32(regs::MAGIC.into());
-                self.reading = Some(now);
+                // More often while a command is under way.
+                let counts = self.under_way.is_some() && !self.posts;
+                let register = if counts { regs::CMD_CI } else { regs::MAGIC };
+                host.nic.start_read32(register.into());
+                self.reading = Some((now, register));
             }
             return;
         };
         match host.nic.take_read32() {
+            Some(value) if register == regs::CMD_CI => {
+                if let Some((command, order, _)) = &self.under_way
+                    && command.is_counted(value)
+                {
+                    let there = host.answer(command).is_some();
+                    assert!(
+                        there,
+                        "CMD_CI counts {:?}, which has no completion",
+                        order.head
+                    );
+                }
+                (self.reading, self.next_read) = (None, now + PROBE_EVERY / 16);
+            }
             Some(value) => {
                 assert_eq!(value, regs::MAGIC_VALUE, "register MAGIC");
                 (self.reading, self.next_read) = (None, now + PROBE_EVERY);

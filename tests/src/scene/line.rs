@@ -10,10 +10,15 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 use ferroce_proto::abi::cmd::opcode as cmd;
+use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Side};
 
+use super::EQN;
+use super::armed::Armed;
 use super::kernel::Kernel;
+use super::lent::Lent;
+use crate::conformance::event_queue::Event;
 
 /// Messages under way one way, and receives that wait.
 pub(super) const WINDOW: usize = 4;
@@ -61,6 +66,10 @@ pub(super) struct Sent {
     pub(super) slot: usize,
     pub(super) len: usize,
     pub(super) opcode: u8,
+    /// It is about a region that is lent.
+    pub(super) lent: bool,
+    /// A completion of its own tells of it.
+    pub(super) signaled: bool,
     pub(super) since: u64,
 }
 
@@ -69,6 +78,8 @@ pub(super) struct Inbound {
     pub(super) number: u32,
     pub(super) len: usize,
     pub(super) imm: Option<u32>,
+    /// Key of a region that is given back.
+    pub(super) inv: Option<u32>,
     /// Place of a WRITE, which has no receive buffer.
     pub(super) written: Option<usize>,
     /// A completion tells.
@@ -138,6 +149,10 @@ pub(crate) struct Line {
     pub(super) shape: Shape,
     pub(super) number: u32,
     pub(super) ends: [End; 2],
+    /// The completion queue of each side.
+    armed: [Armed; 2],
+    /// What each side lends to the other.
+    pub(super) lent: [Lent; 2],
     pub(super) pending: Rc<Cell<u32>>,
     pub(super) rng: Rng,
     pub(crate) tally: Tally,
@@ -147,6 +162,11 @@ pub(crate) struct Line {
 }
 
 const SIDES: [Side; 2] = [Side::A, Side::B];
+
+/// The completion queue of a queue pair.
+fn create_cq(host: &mut Host, qpn: u32) -> u16 {
+    host.create_cq_with(qpn as u16, 5, |ctx| ctx.eqn = EQN)
+}
 
 impl Line {
     /// A connection of the queue pairs `qpn`, with a completion queue each.
@@ -160,14 +180,15 @@ impl Line {
         let mut hosts = hosts.into_iter();
         let ends = qpn.map(|qpn| {
             let host = hosts.next().expect("there are two");
-            let cqn = host.create_cq_as(qpn as u16, 5);
-            End::new(qpn, cqn, None)
+            End::new(qpn, create_cq(host, qpn), None)
         });
         Self {
             state: State::Closed,
             shape,
             number,
             ends,
+            armed: Default::default(),
+            lent: Default::default(),
             pending: Rc::default(),
             rng: Rng::with_seed(seed),
             tally: Tally::default(),
@@ -184,11 +205,17 @@ impl Line {
     /// A card was reset, so its objects are to be made again.
     pub(crate) fn was_reset(&mut self, side: Side, host: &mut Host) {
         let end = &mut self.ends[side as usize];
-        end.cqn = host.create_cq_as(end.qpn as u16, 5);
-        if let Some(mr) = end.memory.take() {
+        end.cqn = create_cq(host, end.qpn);
+        self.armed[side as usize] = Armed::default();
+        let lent = self.lent[side as usize].end();
+        for mr in end.memory.take().into_iter().chain(lent) {
             host.take_back(mr.addr, mr.len);
         }
         end.closed = true;
+    }
+
+    pub(super) fn ring_receives(&self, side: Side, host: &mut Host) {
+        host.ring_recv(self.ends[side as usize].qpn);
     }
 
     fn stride(&self) -> usize {
@@ -246,6 +273,9 @@ impl Line {
             if self.shape.options.qp_type == qp_type::UD {
                 kernel.create(cmd::WRITE_AH, self.number, &peer.path().emit());
             }
+            if self.shape.options.qp_type == qp_type::RC {
+                self.lent[side].lend(host, kernel, self.number, self.shape.mark);
+            }
             let end = &mut self.ends[side];
             let pending = Rc::clone(&self.pending);
             let (head, images) = (host.opening(end.qpn, &peer), host.images(end.qpn, &peer));
@@ -302,9 +332,27 @@ impl Line {
                 pending.set(pending.get() - 1);
                 ended.set(true);
             });
-            if let Some(mr) = end.memory.take() {
+            let lent = self.lent[side].end();
+            for mr in end.memory.take().into_iter().chain(lent) {
                 kernel.deregister(mr);
             }
+        }
+    }
+
+    /// An event came.
+    ///
+    /// # Panics
+    /// If it is of a queue pair whose end was answered.
+    pub(crate) fn told(&mut self, side: Side, (kind, object, detail): Event) {
+        let name = self.name(side as usize);
+        let (end, armed) = (&self.ends[side as usize], &mut self.armed[side as usize]);
+        match kind {
+            event::COMPLETION if object == u32::from(end.cqn) => armed.reported(),
+            event::COMPLETION | event::CQ_ERROR | event::SRQ_LIMIT => {}
+            _ => assert!(
+                object != end.qpn || !end.closed,
+                "{name}: event {kind} ({detail}) behind its end"
+            ),
         }
     }
 
@@ -312,7 +360,7 @@ impl Line {
     ///
     /// # Panics
     /// If anything is not as the golden model has it.
-    pub(crate) fn step(&mut self, hosts: [&mut Host; 2], now: u64) {
+    pub(crate) fn step(&mut self, hosts: [&mut Host; 2], kernels: &mut [Kernel; 2], now: u64) {
         match self.state {
             State::Opening if self.pending.get() == 0 => {
                 self.state = State::Open;
@@ -326,13 +374,27 @@ impl Line {
             _ => {}
         }
         for (side, host) in hosts.into_iter().enumerate() {
-            while let Some(cqe) = host.poll(self.ends[side].cqn) {
-                self.completed(side, host, &cqe);
+            let cqn = self.ends[side].cqn;
+            while let Some(cqe) = host.poll(cqn) {
+                self.armed[side].saw(&cqe, now);
+                self.completed(side, (host, &mut kernels[side]), &cqe);
+            }
+            if !self.gave_up {
+                self.armed[side].step(host, cqn, &mut self.rng);
+                let late = self.armed[side].is_late(now, self.shape.patience);
+                assert!(!late, "{}: no event of a completion", self.name(side));
             }
             let end = &mut self.ends[side];
             end.closed |= end.ended.get();
-            if self.state == State::Open {
-                self.post(side, host, now);
+            // The last asks for a completion, or it would not be known to have been sent.
+            let silent = self.ends[side]
+                .sent
+                .back()
+                .is_some_and(|sent| !sent.signaled);
+            match self.state {
+                State::Open => self.post(side, host, now, false),
+                State::Draining if silent && !self.gave_up => self.post(side, host, now, true),
+                _ => {}
             }
             if matches!(self.state, State::Open | State::Draining)
                 && !self.gave_up

@@ -6,6 +6,8 @@ use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe;
 use ferroce_sim::testhost::{Host, Mr, Work};
 
+use super::kernel::Kernel;
+use super::lent;
 use super::line::{GRH, Inbound, Line, SPOILT, Sent, State, UNTOUCHED, WINDOW, message};
 
 impl Line {
@@ -18,7 +20,8 @@ impl Line {
         end.receives.insert(index, slot);
     }
 
-    pub(super) fn post(&mut self, side: usize, host: &mut Host, now: u64) {
+    /// Posts a message, now and then; if it is the `last`, it asks for a completion.
+    pub(super) fn post(&mut self, side: usize, host: &mut Host, now: u64, last: bool) {
         let kind = self.shape.options.qp_type;
         let far = &self.ends[1 - side];
         let crowded = far.inbound.len() >= WINDOW && !self.shape.lossy;
@@ -58,17 +61,23 @@ impl Line {
             .filter(|inbound| !inbound.announced)
             .count();
         let what = match kind {
-            qp_type::RC if unannounced < WINDOW - 2 => self.rng.u8(..7),
+            qp_type::RC if unannounced < WINDOW - 2 => self.rng.u8(..10),
             _ => self.rng.u8(..2),
         };
         let mut inbound = Inbound {
             number,
             len,
             imm: None,
+            inv: None,
             written: None,
             announced: true,
         };
         let mut comes = true;
+        // A READ that is asked for finds its key gone, unless it waits for the fence: where a connection may give up.
+        let borrowed = self.lent[1 - side].usable();
+        let uses_it = self.ends[side].sent.iter().any(|sent| sent.lent);
+        let gives_back = !uses_it || self.shape.lossy && self.rng.bool();
+        let (mut is_lent, mut expected, mut takes) = (false, number, len);
         let mut work = match (what, free) {
             (0, _) => send(&mut self.rng),
             (2 | 3, Some(slot)) => {
@@ -86,6 +95,25 @@ impl Line {
                 comes = false;
                 Work::fetch_add(mr.sge(area as u64, 8), &remote, counter, 1)
             }
+            (7, _) if let Some(borrowed) = &borrowed => {
+                (comes, is_lent, takes) = (false, true, lent::BYTES - lent::COUNTER);
+                let list = [mr.sge(area as u64, takes as u32)];
+                Work::read(&list, borrowed, lent::COUNTER as u64)
+            }
+            (8, _) if let Some(borrowed) = &borrowed => {
+                (comes, is_lent) = (false, true);
+                let lent = &mut self.lent[1 - side];
+                expected = lent.count as u32;
+                lent.count += 1;
+                Work::fetch_add(mr.sge(area as u64, 8), borrowed, 0, 1)
+            }
+            (9, _) if let Some(borrowed) = borrowed.filter(|_| gives_back) => {
+                self.lent[1 - side].give_back(uses_it);
+                inbound.inv = Some(borrowed.key);
+                let mut work = Work::new(wqe::opcode::SEND_INV, &list);
+                work.head.imm = borrowed.key;
+                work
+            }
             _ => send(&mut self.rng),
         };
         if what == 1 || what == 3 && inbound.written.is_some() {
@@ -96,20 +124,27 @@ impl Line {
             work.head.remote_addr = u64::from(far_qpn) << 32 | u64::from(self.number);
             work.head.rkey = self.shape.options.qkey;
         }
+        // At least one in three asks for a completion.
+        let silent = self.ends[side].sent.iter().rev();
+        let silent = silent.take_while(|sent| !sent.signaled).count();
+        work.head.signaled = last || silent >= WINDOW - 2 || self.rng.u8(..3) > 0;
+        work.head.solicited = self.rng.bool();
         let since = now;
         let index = host.post_send(self.ends[side].qpn, &work);
         // Bytes 8 on of a READ say where it was read.
-        let number = if work.head.opcode == wqe::opcode::READ {
+        let number = if work.head.opcode == wqe::opcode::READ && !is_lent {
             (work.head.remote_addr - remote.addr - area_read) as u32
         } else {
-            number
+            expected
         };
         self.ends[side].sent.push_back(Sent {
             number,
             index,
             slot,
-            len,
+            len: takes,
             opcode: work.head.opcode,
+            lent: is_lent,
+            signaled: work.head.signaled,
             since,
         });
         self.ends[side].next += 1;
@@ -129,7 +164,12 @@ impl Line {
         }
     }
 
-    pub(super) fn completed(&mut self, side: usize, host: &mut Host, cqe: &Cqe) {
+    pub(super) fn completed(
+        &mut self,
+        side: usize,
+        (host, kernel): (&mut Host, &mut Kernel),
+        cqe: &Cqe,
+    ) {
         let name = self.name(side);
         assert!(!self.ends[side].closed, "{name}: {cqe:?} behind its end");
         assert_eq!(cqe.qpn, self.ends[side].qpn, "{name}: {cqe:?}");
@@ -141,33 +181,55 @@ impl Line {
             status::RNR_RETRY_EXC_ERR,
             status::WR_FLUSH_ERR,
         ];
-        if self.shape.lossy && gives_up.contains(&cqe.status) {
+        let refused = cqe.status == status::REM_ACCESS_ERR && self.lent[1 - side].raced;
+        if self.shape.lossy && (gives_up.contains(&cqe.status) || refused) {
             self.gave_up = true;
             return;
         }
         assert_eq!(cqe.status, status::SUCCESS, "{name}: {cqe:?}");
         if cqe.recv {
             self.received(side, host, cqe);
+            if cqe.with_inv {
+                self.lent[side].came_back(host, cqe.imm, &name);
+                self.lent[side].lend(host, kernel, self.number, self.shape.mark);
+            }
         } else {
             self.was_sent(side, host, cqe);
         }
     }
 
+    /// A completion is of a message, and of those before it that ask for none.
     fn was_sent(&mut self, side: usize, host: &Host, cqe: &Cqe) {
         let name = self.name(side);
-        let sent = self.ends[side].sent.pop_front();
-        let sent = sent.unwrap_or_else(|| panic!("{name}: {cqe:?} of what was not sent"));
-        assert_eq!(cqe.wqe_index, sent.index, "{name}: {cqe:?}");
+        loop {
+            let sent = self.ends[side].sent.pop_front();
+            let sent = sent.unwrap_or_else(|| panic!("{name}: {cqe:?} of what was not sent"));
+            let is_last = cqe.wqe_index == sent.index;
+            assert!(is_last == sent.signaled, "{name}: {cqe:?}");
+            if is_last && sent.opcode == wqe::opcode::READ {
+                let says = (cqe.opcode, cqe.byte_len as usize);
+                assert_eq!(says, (opcode::READ, sent.len), "{name}: {cqe:?}");
+            }
+            self.is_done(side, host, &sent);
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    fn is_done(&mut self, side: usize, host: &Host, sent: &Sent) {
+        let name = self.name(side);
         let mr = self.ends[side].memory.expect("it is open");
         let result = mr.addr + self.at(3, sent.slot) as u64;
         match sent.opcode {
+            wqe::opcode::READ if sent.lent => {
+                let expected = lent::contents(self.shape.mark);
+                let bytes = host.read(result, expected.len());
+                self.compare(side, "READ of what is lent", &bytes, &expected);
+            }
             wqe::opcode::READ => {
                 let from = sent.number as usize;
                 let expected = &self.fixed()[from..from + sent.len];
-                assert_eq!(
-                    (cqe.opcode, cqe.byte_len as usize),
-                    (opcode::READ, sent.len)
-                );
                 let mut bytes = host.read(result, sent.len + 8);
                 assert_eq!(
                     bytes.split_off(sent.len),
@@ -178,8 +240,12 @@ impl Line {
             }
             wqe::opcode::FETCH_ADD => {
                 let before = u64::from_le_bytes(host.read(result, 8).try_into().expect("8 bytes"));
-                assert_eq!(before, self.ends[side].counter, "{name}: an atomic");
-                self.ends[side].counter += 1;
+                let expected = match sent.lent {
+                    true => u64::from(sent.number),
+                    false => self.ends[side].counter,
+                };
+                assert_eq!(before, expected, "{name}: an atomic");
+                self.ends[side].counter += u64::from(!sent.lent);
                 self.tally.messages += 1;
             }
             _ => {
@@ -212,7 +278,7 @@ impl Line {
             let bytes = host.read(from, inbound.len);
             let expected = message(self.shape.mark, inbound.number, inbound.len);
             let its_own = cqe.byte_len as usize == inbound.len + skip
-                && cqe.imm == inbound.imm.unwrap_or(0)
+                && cqe.imm == inbound.imm.or(inbound.inv).unwrap_or(0)
                 && bytes == expected;
             if self.shape.lossy && !repeats && !its_own {
                 self.tally.lost += 1;
@@ -231,9 +297,10 @@ impl Line {
                 (
                     cqe.opcode,
                     cqe.byte_len as usize,
-                    cqe.with_imm.then_some(cqe.imm)
+                    cqe.with_imm.then_some(cqe.imm),
+                    cqe.with_inv.then_some(cqe.imm)
                 ),
-                (code, inbound.len + skip, inbound.imm),
+                (code, inbound.len + skip, inbound.imm, inbound.inv),
                 "{name}: {cqe:?}"
             );
             break;

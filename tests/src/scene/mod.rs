@@ -1,6 +1,8 @@
 //! Two hosts with their cards in which much goes on at once: connections, commands, register reads, and what disturbs them.
 
+mod armed;
 pub(crate) mod kernel;
+mod lent;
 pub(crate) mod line;
 mod messages;
 pub(crate) mod tapped;
@@ -13,6 +15,7 @@ use ferroce_sim::link::{Config, Wire};
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::testhost::{Host, Pair, QpOptions, Side};
 
+use crate::conformance::event_queue::Eq;
 use crate::differential::Card;
 use crate::shared::Shared;
 
@@ -22,6 +25,9 @@ use tapped::{Tapped, Watch};
 
 /// Cycles of a step.
 pub(crate) const STEP: u64 = 4;
+/// The event queue of the connections, and the log2 of its entries.
+pub(crate) const EQN: u8 = 1;
+const EQ_LOG: u8 = 6;
 /// Cycles in which nothing may happen once all is at rest.
 const QUIET: u64 = 2_500;
 
@@ -31,6 +37,7 @@ pub(crate) struct Scene {
     cards: Vec<Shared>,
     pub(crate) watches: Vec<Rc<Watch>>,
     pub(crate) kernels: [Kernel; 2],
+    events: [Eq; 2],
     pub(crate) lines: Vec<Line>,
     /// One way each: for reliable connections, and for the rest.
     wires: [[Wire; 2]; 2],
@@ -55,7 +62,7 @@ impl Scene {
         bound: u64,
     ) -> Self {
         let (mut built, mut watches) = (Vec::new(), Vec::new());
-        let pair = Pair::new(|inner: Rc<dyn HostMemory>| {
+        let mut pair = Pair::new(|inner: Rc<dyn HostMemory>| {
             let side = built.len();
             let watch = Rc::new(Watch::default());
             watches.push(Rc::clone(&watch));
@@ -86,11 +93,13 @@ impl Scene {
                 })
             })
         };
+        let events = [&mut pair.a, &mut pair.b].map(event_queue);
         let mut scene = Self {
             pair,
             cards: built,
             watches,
             kernels: [Kernel::new(bound), Kernel::new(bound)],
+            events,
             lines: Vec::new(),
             wires: [way(0), way(2)],
             now: 0,
@@ -155,9 +164,18 @@ impl Scene {
         for (kernel, host) in self.kernels.iter_mut().zip(hosts) {
             kernel.step(host, self.now);
         }
+        for side in [Side::A, Side::B] {
+            let (events, host) = (&mut self.events[side as usize], self.pair.host(side));
+            for event in events.all(host) {
+                for line in &mut self.lines {
+                    line.told(side, event);
+                }
+                events.give_back(host);
+            }
+        }
         for line in &mut self.lines {
             let hosts = [&mut self.pair.a, &mut self.pair.b];
-            line.step(hosts, self.now);
+            line.step(hosts, &mut self.kernels, self.now);
         }
     }
 
@@ -209,6 +227,7 @@ impl Scene {
     /// The card is brought up, and all connections end.
     pub(crate) fn recover(&mut self, side: Side) {
         self.pair.host(side).start_again();
+        self.events[side as usize] = event_queue(self.pair.host(side));
         let there = [side == Side::B, side == Side::A];
         for line in &mut self.lines {
             line.was_reset(side, self.pair.host(side));
@@ -220,6 +239,13 @@ impl Scene {
         self.until(bound, "connections end", |scene| {
             scene.lines.iter().all(|line| line.state == State::Closed)
         });
+    }
+
+    /// The receive doorbells of a side, as they are.
+    pub(crate) fn ring_receives(&mut self, side: Side) {
+        for line in &self.lines {
+            line.ring_receives(side, self.pair.host(side));
+        }
     }
 
     /// All connections come to rest, and then nothing happens.
@@ -289,6 +315,11 @@ impl std::ops::AddAssign for Tally {
         self.bytes += other.bytes;
         self.lost += other.lost;
     }
+}
+
+/// The event queue of a host's connections.
+fn event_queue(host: &mut Host) -> Eq {
+    Eq::new(host, EQN, EQ_LOG, u16::from(EQN))
 }
 
 /// Whether bytes are those of an owner: two words in a row have its mark.

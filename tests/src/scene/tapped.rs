@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::eq::Eqe;
 use ferroce_sim::memory::{Fault, FaultKind, HostMemory, Ranges, Trouble};
 
 /// What a memory wrapper and a test share.
@@ -21,11 +22,12 @@ pub(crate) struct Watch {
     troubles: RefCell<Option<Troubles>>,
 }
 
-/// A completion ring whose entries are read as the card writes them, whatever the host makes of its consumer record.
+/// A ring whose entries are read as the card writes them, whatever the host makes of its consumer record.
 struct Ring {
-    log_size: u8,
+    /// Bytes of an entry.
+    size: usize,
     /// Entries by place, that came and are not taken.
-    entries: Vec<VecDeque<Cqe>>,
+    entries: Vec<VecDeque<Vec<u8>>>,
     next: usize,
 }
 
@@ -42,8 +44,9 @@ pub(crate) struct Troubles {
     places: Vec<Range<u64>>,
     /// One access in so many fails.
     one_in: u32,
-    /// One access in so many is late.
+    /// One access in so many is late, by 2^8 to 2^`longest` cycles.
     late_in: u32,
+    longest: u8,
     rng: Rng,
     /// Accesses that failed, and that were late.
     pub(crate) failed: u64,
@@ -56,9 +59,18 @@ impl Troubles {
             places,
             one_in,
             late_in,
+            longest: 13,
             rng: Rng::with_seed(seed),
             failed: 0,
             late: 0,
+        }
+    }
+
+    /// All memory stands, for up to 2^15 cycles.
+    pub(crate) fn stand(seed: u64) -> Self {
+        Self {
+            longest: 15,
+            ..Self::new(Vec::new(), 0, 1, seed)
         }
     }
 }
@@ -68,21 +80,32 @@ impl Watch {
         *self.memory.borrow_mut() = Some(memory);
     }
 
-    /// Reads a completion ring from now on.
-    pub(crate) fn follow(&self, base: u64, log_size: u8) {
+    /// Reads a ring of completions or events from now on.
+    pub(crate) fn follow(&self, base: u64, log_size: u8, size: usize) {
         let ring = Ring {
-            log_size,
+            size,
             entries: vec![VecDeque::new(); 1 << log_size],
             next: 0,
         };
         self.rings.borrow_mut().insert(base, ring);
     }
 
-    /// The next entry of a ring.
+    /// The next completion.
     pub(crate) fn take(&self, base: u64) -> Option<Cqe> {
+        let entry = self.entry(base)?;
+        Some(Cqe::parse(entry.first_chunk().expect("32 bytes")))
+    }
+
+    /// The next event.
+    pub(crate) fn event(&self, base: u64) -> Option<Eqe> {
+        let entry = self.entry(base)?;
+        Some(Eqe::parse(entry.first_chunk().expect("16 bytes")))
+    }
+
+    fn entry(&self, base: u64) -> Option<Vec<u8>> {
         let mut rings = self.rings.borrow_mut();
         let ring = rings.get_mut(&base)?;
-        let place = ring.next & ((1 << ring.log_size) - 1);
+        let place = ring.next % ring.entries.len();
         let entry = ring.entries[place].pop_front()?;
         ring.next += 1;
         Some(entry)
@@ -130,13 +153,13 @@ impl Watch {
         let Some((&base, ring)) = rings.range_mut(..=addr).next_back() else {
             return;
         };
-        let size = Cqe::BYTES as u64;
+        let size = ring.size as u64;
         let place = ((addr - base) / size) as usize;
         let end = base + (place as u64 + 1) * size;
         if place < ring.entries.len() && addr + len as u64 == end {
-            let mut bytes = [0; Cqe::BYTES];
+            let mut bytes = vec![0; ring.size];
             if inner.read(end - size, &mut bytes).is_ok() {
-                ring.entries[place].push_back(Cqe::parse(&bytes));
+                ring.entries[place].push_back(bytes);
             }
         }
     }
@@ -148,7 +171,7 @@ impl Watch {
         };
         if t.late_in > 0 && t.rng.u32(..t.late_in) == 0 {
             t.late += 1;
-            return Trouble::Late(1 << t.rng.u8(8..=13));
+            return Trouble::Late(1 << t.rng.u8(8..=t.longest));
         }
         let here = t.places.is_empty() || t.places.iter().any(|place| place.contains(&addr));
         if !here || t.one_in == 0 || t.rng.u32(..t.one_in) > 0 {

@@ -18,6 +18,8 @@ pub struct Defect {
     pub name: &'static str,
     /// What is wrong with the card.
     pub what: &'static str,
+    /// The conformance case that is about it, if there is one.
+    pub case: Option<&'static str>,
     /// What puts it back.
     pub changes: &'static [Change],
 }
@@ -36,6 +38,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "second_reading",
         what: "A message whose WQE fails its check when it is read again is sent all the same",
+        case: None,
         changes: &[change(
             "sq_terms",
             "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent);",
@@ -45,6 +48,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "read_without_fence",
         what: "A completion behind a READ without one does not wait for the READ's data",
+        case: None,
         changes: &[change(
             "completion_hold",
             "cq_payload[CqToken_fenced] = first_q[SendCompletion_fenced];",
@@ -54,6 +58,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "early_ack",
         what: "An ACK of what was granted and has not left counts",
+        case: None,
         changes: &[
             change(
                 "sq_terms",
@@ -70,6 +75,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "drain_without_wire",
         what: "RESET is answered while requests and responses of the queue pair wait for the wire",
+        case: Some("pause_before_a_command"),
         changes: &[
             change("drain", "5'h10: seen_d = stirs_14_q;", "12'd0"),
             change("drain", "5'h11: seen_d = stirs_15_q;", "12'd0"),
@@ -81,6 +87,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "drain_without_events",
         what: "The end of an object is answered while failures and events of it are on their way",
+        case: Some("event_before_the_end"),
         changes: &[
             change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
             change("drain", "5'h16: seen_d = stirs_20_q;", "12'd0"),
@@ -90,6 +97,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "path_read_twice",
         what: "WRITE_AH does not wait, and a packet is laid out for another path than its payload",
+        case: None,
         changes: &[
             change(
                 "command_steps",
@@ -106,6 +114,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "long_frame",
         what: "A frame of 65,536 bytes for the exception queue is kept with a length of 0",
+        case: None,
         changes: &[change(
             "exception_buffer",
             "assign long = length_q[15];",
@@ -115,6 +124,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "long_message",
         what: "A UC or UD message longer than its receive buffer ends the queue pair",
+        case: Some("uc_buffer_too_short"),
         changes: &[change(
             "scatter_rules",
             "assign is_long = plain_send & (is_late | (checked[Pending_short] & !checked[Pending_broken]));",
@@ -124,6 +134,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "write_of_a_region_gone",
         what: "A UC WRITE with immediate whose region is gone ends the queue pair",
+        case: Some("uc_write_region_gone"),
         changes: &[change(
             "scatter_rules",
             "end else if (plain_write & (denied | is_late)) begin",
@@ -133,6 +144,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "invalidate_all",
         what: "A peer may invalidate any region whose key it knows",
+        case: Some("invalidate_of_a_registered_region"),
         changes: &[change(
             "mr_table",
             "may = copy_rdata[MrCtx_invalidate] & !copy_rdata[MrCtx_window];",
@@ -142,6 +154,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "weaker_arm",
         what: "An order for a solicited completion takes one for any back",
+        case: Some("event_armed_twice"),
         changes: &[change(
             "cq_rules",
             "next[CqState_armed] = state[CqState_open] & (state[CqState_armed] | doorbell[CqArm_any]);",
@@ -151,6 +164,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "doorbells_wait",
         what: "A receive doorbell waits for room that host memory makes",
+        case: None,
         changes: &[
             change(
                 "responder",
@@ -167,6 +181,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "former_image",
         what: "A queue pair in error flushes by the image of a former owner of its number",
+        case: Some("flush_without_an_image"),
         changes: &[change(
             "sq_terms",
             "out_d[SqTerms_may_fetch] = (is_running & !state[SqState_blocked]) | (in_error & state[SqState_known] & !state[SqState_closing] & (state[SqState_used +: 16] == 16'd0));",
@@ -176,6 +191,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "sqe_left_early",
         what: "SQE is left before what stands behind the failed request is flushed",
+        case: None,
         changes: &[change(
             "sq_terms",
             "out_d[SqTerms_unflushed] = (state[SqState_state +: 3] == SQE) & (busy | (state[SqState_exec_index +: 16] != state[SqState_producer +: 16]));",
@@ -185,6 +201,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "duplicate_covers_read",
         what: "The ACK of a duplicate covers a READ or atomic behind it",
+        case: Some("duplicate_before_a_read"),
         changes: &[change(
             "place_builder",
             "assign resend_before = decision[RqDecision_asked] & !distance_1[23];",
@@ -194,6 +211,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "reply_of_another",
         what: "A READ is answered with what another queue pair asked for, if that one waits for a completion",
+        case: Some("reads_beside_receives"),
         changes: &[change(
             "ack_hold",
             "assign behind_reply = (reply_q - left_q[15:0]) < queue_level;",
@@ -203,6 +221,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "access_behind_invalidation",
         what: "The completion that names an invalidated key does not wait for the peer's reads and atomics under it",
+        case: Some("pause_behind_an_invalidation"),
         changes: &[change(
             "cq_fence_queue",
             "assign held = unwritten | (waits_m_payload[Wait_invalidates] & accessed);",
@@ -212,6 +231,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "migration_state",
         what: "MigReq is 0",
+        case: Some("migrated_in_all_packets"),
         changes: &[change(
             "header_tx",
             "assign layout_fields[TxFields_mig_req] = !base_line_q[7];",
@@ -221,10 +241,68 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "event_queue_holds_all",
         what: "An event for an event queue that nobody empties holds up those of all others",
+        case: Some("event_ring_full_is_no_others"),
         changes: &[change(
             "eq_rules",
             "out[EqDecision_takes] = 1'b1;",
             "!usable | !full | has_place | (op == EqOp_Parked)",
+        )],
+    },
+    Defect {
+        name: "revived_by_command",
+        what: "A send queue that failed is revived by SQD or RTS",
+        case: Some("state_err_stays_of_sends"),
+        changes: &[change(
+            "sq_command",
+            "stays = in_error & state[SqState_known] & leaves & !sq_event[SqEvent_reset];",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "departed_before",
+        what: "What leaves of a queue pair before a RESET counts for the next one of its number",
+        case: None,
+        changes: &[change(
+            "departures",
+            "assign same = table_current[Departed_incarnation +: 2] == leaving_q[Departure_incarnation +: 2];",
+            "1'b1",
+        )],
+    },
+    Defect {
+        name: "stale_fence",
+        what: "A fence that is looked at 2^15 payload writes later holds its completion",
+        case: None,
+        changes: &[
+            change(
+                "cq_fence",
+                "assign waits = skid_m_payload[CqToken_fenced] & ((latest_q - skid_m_payload[CqToken_fence +: 16]) < under_way_q);",
+                "skid_m_payload[CqToken_fenced] & (|((latest_q - under_way_q - skid_m_payload[CqToken_fence +: 16]) & 16'h8000))",
+            ),
+            change(
+                "cq_fence_queue",
+                "assign unwritten = waits_m_payload[Wait_fenced] & ((latest_q - waits_m_payload[Wait_fence +: 16]) < under_way_q);",
+                "waits_m_payload[Wait_fenced] & (|((latest_q - under_way_q - waits_m_payload[Wait_fence +: 16]) & 16'h8000))",
+            ),
+        ],
+    },
+    Defect {
+        name: "refused_payload",
+        what: "Payload that host memory refuses completes with success",
+        case: Some("refused_receive"),
+        changes: &[change(
+            "cq_refusal",
+            "assign hit = mark[WriteMark_failed] & stands_behind & (found[CqToken_recv] | found[CqToken_fenced]) & !(|found[CqToken_status +: 8]);",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "timer_of_what_waits",
+        what: "Retries are used up by packets that have not left",
+        case: Some("pause_takes_no_time"),
+        changes: &[change(
+            "sq_terms",
+            "out_d[SqTerms_waits] = !known | !has_left_all;",
+            "1'b0",
         )],
     },
 ];

@@ -11,7 +11,8 @@ use ferroce_hdl::emit::{Design, block_of};
 use ferroce_hdl::engine::builds;
 use ferroce_sim::verilator::{self, Port, Spec};
 
-use crate::conformance::run::{Seeded, Target};
+use crate::conformance::all;
+use crate::conformance::run::{Outcome, Seeded, Target, run};
 use crate::differential::Setup;
 use crate::differential::generate::Class;
 use crate::hostile::{attack, disturb, misuse};
@@ -44,7 +45,7 @@ pub const CAMPAIGNS: [Campaign; 7] = [
     },
     Campaign {
         name: "former lives",
-        run: |target, seed| former::rounds(target, seed, 10),
+        run: |target, seed| former::rounds(target, seed, 50),
     },
     Campaign {
         name: "hostile frames",
@@ -52,10 +53,7 @@ pub const CAMPAIGNS: [Campaign; 7] = [
     },
     Campaign {
         name: "hostile owner",
-        run: |target, seed| {
-            let card = target.card(World::of(seed)).map_err(|e| e.to_string())?.0;
-            misuse(&card, false, 60, seed, 0).map(drop)
-        },
+        run: |target, seed| misuse(target, 60, seed, 0).map(drop),
     },
     Campaign {
         name: "hostile bus",
@@ -145,14 +143,33 @@ pub struct Found {
     pub what: String,
 }
 
-/// What the campaigns make of the defect of a number from 1, or of the engine as it is, in the time given; and what they took.
+/// The engine with the defect of a number from 1, or with none.
 #[must_use]
-pub fn find(
-    model: &'static verilator::Model,
-    number: usize,
-    time: Duration,
-) -> (Option<Found>, Duration) {
-    let target = Target::Seeded(Seeded { model, number });
+pub const fn target(model: &'static verilator::Model, number: usize) -> Target {
+    Target::Seeded(Seeded { model, number })
+}
+
+/// What the case of a defect makes of a target in each world; none if there is no such case.
+///
+/// # Errors
+/// What Verilator or the compiler says.
+pub fn case_of(defect: &Defect, target: Target) -> Result<Option<[Outcome; 3]>, String> {
+    let Some(name) = defect.case else {
+        return Ok(None);
+    };
+    let case = all().find(|case| case.name == name);
+    let case = case.ok_or_else(|| format!("{}: no case {name}", defect.name))?;
+    let mut outcomes = Vec::new();
+    for world in World::ALL {
+        let (card, features) = target.card(world).map_err(|e| e.to_string())?;
+        outcomes.push(run(case, &card, features));
+    }
+    Ok(outcomes.try_into().ok())
+}
+
+/// What the campaigns make of a target in the time given; and what they took.
+#[must_use]
+pub fn find(target: Target, time: Duration) -> (Option<Found>, Duration) {
     let start = spent();
     for seed in 1.. {
         for campaign in &CAMPAIGNS {
@@ -197,5 +214,13 @@ mod tests {
         let design = super::builds::verilog(super::WIDTH).expect("the engine is emitted");
         let choices = super::choices(&super::Spec::from(&design).source).expect("each has");
         assert!(choices.len() >= super::DEFECTS.len());
+    }
+
+    #[test]
+    fn every_case_is_one_of_the_suite() {
+        for defect in super::DEFECTS {
+            let is_case = |name| super::all().any(|case| case.name == name);
+            assert!(defect.case.is_none_or(is_case), "{}", defect.name);
+        }
     }
 }

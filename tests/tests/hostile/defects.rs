@@ -11,7 +11,7 @@ use ferroce_sim::memory::{Fault, HostMemory};
 use ferroce_sim::model::Model;
 use ferroce_sim::nic::Nic;
 use ferroce_tests::differential::Card;
-use ferroce_tests::hostile::misuse;
+use ferroce_tests::hostile::misuse_of;
 
 /// Queue pairs of the owner begin here.
 const OWNER: u32 = 0x20;
@@ -250,7 +250,7 @@ fn defective(defect: Defect) -> Card {
 fn each_is_found() {
     for (defect, says) in DEFECTS {
         let card = defective(defect);
-        let mut found = (1..=8).filter_map(|seed| misuse(&card, true, 200, seed, 0).err());
+        let mut found = (1..=8).filter_map(|seed| misuse_of(&card, true, 200, seed, 0).err());
         let what = found
             .next()
             .unwrap_or_else(|| panic!("{defect:?} is not found"));
@@ -265,7 +265,7 @@ fn each_is_found() {
 /// What is left of the acts fails too, and is less.
 #[test]
 fn acts_become_fewer() {
-    let what = misuse(&defective(Defect::NotPosted), true, 100, 2, 60).expect_err("a defect");
+    let what = misuse_of(&defective(Defect::NotPosted), true, 100, 2, 60).expect_err("a defect");
     let acts = what.lines().filter(|line| line.starts_with("Act")).count();
     assert!((1..20).contains(&acts), "{what}");
 }

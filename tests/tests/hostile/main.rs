@@ -85,9 +85,7 @@ fn frames(target: Target) {
 
 fn owner(target: Target, seeds: std::ops::RangeInclusive<u64>, acts: u64) {
     for seed in seeds {
-        let (card, _) = target.card(World::of(seed)).expect("the engine builds");
-        let direct = target == Target::Model;
-        let report = misuse(&card, direct, acts, seed, 60).unwrap_or_else(|what| panic!("{what}"));
+        let report = misuse(target, acts, seed, 60).unwrap_or_else(|what| panic!("{what}"));
         assert!(report.messages > 20 && report.completions > 3, "{report:?}");
         println!("{seed}: {report:?}");
     }

@@ -4,7 +4,6 @@
 use anyhow::Result;
 use ferroce_system::pool;
 use ferroce_tests::hostile::{Disturbed, Misuse, Report as Attacked, attack, disturb, misuse};
-use ferroce_tests::world::World;
 
 use crate::conformance::target;
 use crate::dut::Dut;
@@ -67,8 +66,7 @@ fn one_of(args: &Args) -> Result<Vec<Figure>> {
     let name = target.name();
     if args.owner {
         let sum: Misuse = campaign(args.acts, ACTS, args.seed, |acts, seed| {
-            let (card, _) = target.card(World::of(seed)).map_err(|e| e.to_string())?;
-            misuse(&card, direct, acts, seed, SHRINKING)
+            misuse(target, acts, seed, SHRINKING)
         })?;
         println!(
             "{name}: {} acts of owners in {} cycles, {} of their completions, {} deaths, {} messages of bystanders right beside them, {} cycles for a command at most",

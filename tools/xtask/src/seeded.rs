@@ -1,11 +1,13 @@
-//! `cargo xtask seeded`: defects that were mended, put back into the engine, and the random campaign that finds each.
+//! `cargo xtask seeded`: defects that were mended, put back into the engine, and what finds each: the random campaigns, or the
+//! conformance case that was made for it.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use ferroce_system::pool;
-use ferroce_tests::seeded::{DEFECTS, Found, engine, find};
+use ferroce_tests::conformance::run::{Outcome, Target};
+use ferroce_tests::seeded::{DEFECTS, Defect, Found, case_of, engine, find, target};
 
 use crate::report::{self, Figure, Report};
 use crate::tools;
@@ -19,6 +21,12 @@ pub(crate) struct Args {
     /// Processor time for the campaigns of a defect.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
+    /// Run the conformance case of each defect instead, in each world.
+    #[arg(long, conflicts_with = "report")]
+    cases: bool,
+    /// Run the campaigns on the golden model and on the engine without a defect: they find nothing.
+    #[arg(long, conflicts_with_all = ["names", "cases", "report"])]
+    sound: bool,
     #[command(flatten)]
     report: report::Args,
 }
@@ -26,27 +34,50 @@ pub(crate) struct Args {
 /// Runs the task.
 ///
 /// # Errors
-/// The engine does not build.
+/// The engine does not build; a case passes with its defect; the campaigns find something without one.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let file = args.report.open()?;
     tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
     let model = engine().map_err(anyhow::Error::msg)?;
+    let time = Duration::from_secs(args.seconds);
+    if args.sound {
+        let targets = [
+            ("golden model", Target::Model),
+            ("engine", target(model, 0)),
+        ];
+        let found = pool::each(pool::processors(), targets, || {
+            |(name, target)| {
+                let (found, took) = find(target, time);
+                let (finder, what) = row(found);
+                println!("{name}: {finder}, {:.0} s {what}", took.as_secs_f64());
+                finder != NONE
+            }
+        });
+        anyhow::ensure!(!found.contains(&true), "there is no defect to find");
+        return Ok(());
+    }
     let asked = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);
     let chosen: Vec<_> = (1..).zip(DEFECTS).filter(|(_, d)| asked(d.name)).collect();
+    if args.cases {
+        println!("| defect | case | fast | loaded | hostile |\n|---|---|---|---|---|");
+        for (number, defect) in chosen {
+            let outcomes = case_of(defect, target(model, number)).map_err(anyhow::Error::msg)?;
+            let Some(outcomes) = outcomes else { continue };
+            let fails = outcomes.map(|outcome| match outcome {
+                Outcome::Failed(_) => "found",
+                Outcome::Passed | Outcome::NotClaimed => "passes",
+            });
+            let case = defect.case.unwrap_or_default();
+            println!("| `{}` | `{case}` | {} |", defect.name, fails.join(" | "));
+        }
+        return Ok(());
+    }
     println!("| defect | found by | time | what it said |\n|---|---|---|---|");
     let found = pool::each(pool::processors(), chosen, || {
-        |(number, defect): (usize, &ferroce_tests::seeded::Defect)| {
-            let (found, took) = find(model, number, Duration::from_secs(args.seconds));
+        |(number, defect): (usize, &Defect)| {
+            let (found, took) = find(target(model, number), time);
             let is_found = found.is_some();
-            let (finder, what) = found.map_or_else(
-                || ("none".into(), String::new()),
-                |Found {
-                     campaign,
-                     seed,
-                     what,
-                 }| { (format!("{campaign}, {seed}"), what.replace('\n', " ")) },
-            );
-            let what: String = what.replace('|', "/").chars().take(160).collect();
+            let (finder, what) = row(found);
             println!(
                 "| `{}`: {} | {finder} | {:.0} s | {what} |",
                 defect.name,
@@ -65,4 +96,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         figures.push(Figure::new(format!("{name}_time"), took.as_secs_f64(), "s"));
     }
     file.write(&Report::new(true, 0, figures))
+}
+
+const NONE: &str = "none";
+
+/// Who found something, and what.
+fn row(found: Option<Found>) -> (String, String) {
+    let Some(found) = found else {
+        return (NONE.into(), String::new());
+    };
+    let what = found.what.replace(['\n', '|'], " ");
+    let what = what.chars().take(260).collect();
+    (format!("{}, {}", found.campaign, found.seed), what)
 }

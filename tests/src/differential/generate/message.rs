@@ -15,8 +15,12 @@ impl Writer {
         let (mtu, region_len, rnr_retry) = (c.mtu.bytes() as u32, c.region_len, c.rnr_retry);
         let is_rc = c.qp_type == qp_type::RC;
         let lens = [0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 3 * mtu];
+        // A packet less than some turns of a queue pair, to one more.
+        let turns = [1, 2, 4, 8, 16, 128][self.rng.usize(..6)] * self.rng.u32(1..=3);
+        let around = (turns - 1) * mtu + [0, mtu, mtu + 1, 2 * mtu][self.rng.usize(..4)];
         let len = match self.rng.usize(..2 * lens.len()) {
             choice if choice < lens.len() => lens[choice],
+            choice if choice % 2 == 0 && around <= region_len => around,
             _ => self.rng.u32(..region_len),
         };
         let most = self.most_inline(connection, from);
@@ -48,7 +52,7 @@ impl Writer {
             imm: (!operation.is_answered() && self.rng.bool()).then(|| self.rng.u32(..)),
             inline,
             gather,
-            signaled: self.rng.u8(..4) > 0,
+            signaled: self.rng.u8(..8) >= if self.silent { 7 } else { 2 },
             solicited: self.rng.bool(),
             fence: self.rng.u8(..4) == 0,
             recv: None,
@@ -169,8 +173,15 @@ impl Writer {
                 len: self.rng.u32(1..=c.region_len / 2),
             };
             (message.gather, message.inline) = (vec![piece], None);
+            if let Operation::Read(offset) = &mut message.operation {
+                *offset = 0;
+            }
         }
-        let kinds = if self.class == Class::Lossless { 12 } else { 8 };
+        let kinds = match self.class {
+            Class::Lossless if self.features & feature::INVALIDATE != 0 => 13,
+            Class::Lossless => 12,
+            Class::Lossy => 8,
+        };
         let fault = match self.rng.u8(..kinds) {
             0 => Fault::Opcode(self.bad_opcode()),
             1 => Fault::Slots(self.bad_slots()),
@@ -184,6 +195,9 @@ impl Writer {
                 message.operation = Operation::Send;
                 if kind == 10 {
                     Fault::ShortBuffer
+                } else if kind == 12 {
+                    message.imm = None;
+                    Fault::Invalidate(self.rng.usize(..region::COUNT))
                 } else if self.rng.u8(..4) == 0 {
                     let connection = &self.scenario.connections[message.connection];
                     let slots = 1 << connection.rq_stride;
@@ -210,7 +224,7 @@ impl Writer {
                     wqe::SEND_SGES_FIRST,
                 );
             }
-            Fault::Scatter(_) => {
+            Fault::Scatter(_) | Fault::Invalidate(_) => {
                 let scatter = self.pieces(message.connection, &[region::TARGET], message.len(), 3);
                 message.recv = Some(Recv { scatter, late: 0 });
             }

@@ -10,6 +10,9 @@
 //! * RNR retries are unlimited where a buffer may be late, and run out only where none will come.
 //! * On a wire with loss nothing fails at the receiver: whether its NAK or the silence behind it is seen first is chance.
 //! * Timers never run out on a wire without loss, but for a peer that is not there.
+//!
+//! Some scenarios have send windows or rates, so that a turn of a queue pair is a packet or a few and the WQE of a message is read
+//! again, and messages of up to some turns; some have a message that fills a turn of a queue pair without either.
 
 mod attack;
 mod message;
@@ -27,6 +30,9 @@ use super::scenario::{Connection, Hardship, Operation, Scenario, Step, region};
 
 /// Payload of a scenario in bytes, about.
 const BYTES: u32 = 24 * 1024;
+/// Bytes of a connection's longest message: where it has several turns, and where it is longer than a turn without a rate.
+const TURNS: u32 = 12 * 1024;
+const LONGEST: [u32; 2] = [1 << 18, 1 << 15];
 
 /// RNR NAK timer codes: 10 to 30 us.
 const RNR_TIMERS: std::ops::RangeInclusive<u8> = 1..=3;
@@ -72,9 +78,22 @@ pub fn scenario(seed: u64, class: Class, features: u32) -> Scenario {
     };
     let cqs = rng.u8(1..=3);
     let count = [1, 1, 2, 2, 3, 4, 6, 8][rng.usize(..8)];
-    let connections = (0..count)
-        .map(|_| connection(&mut rng, class, features, cqs))
+    let window = match features & feature::SEND_WINDOW {
+        0 => 0,
+        _ => draw(seed, Draw::Window, [0, 0, 0, 1, 2, 5, 8, 40]),
+    };
+    let rate = match features & feature::RATES {
+        0 => 0,
+        _ => draw(seed, Draw::Rate, [0, 0, 0, 0, 0, 0, 10_000, 16_000]),
+    };
+    let mut connections: Vec<_> = (0..count)
+        .map(|_| Connection {
+            window,
+            rate,
+            ..connection(&mut rng, class, features, cqs)
+        })
         .collect();
+    lengthen(&mut connections, seed, class);
     let scenario = Scenario {
         seed,
         wire,
@@ -88,11 +107,34 @@ pub fn scenario(seed: u64, class: Class, features: u32) -> Scenario {
         rng,
         class,
         features,
+        silent: draw(seed, Draw::Signals, [false, false, false, true]),
         scenario,
         bytes: 0,
     };
     writer.write();
     writer.scenario
+}
+
+/// Longer messages than of three packets, in some scenarios: of up to 25, or in the first connection of any length.
+fn lengthen(connections: &mut [Connection], seed: u64, class: Class) {
+    let packets = draw(seed, Draw::Longest, [3, 3, 3, 3, 6, 12, 25, 0]);
+    let rare = seed.is_multiple_of(12);
+    match (packets, connections.first_mut()) {
+        (3, _) => {}
+        (0, Some(first)) if rare => {
+            let least = first.region_len;
+            first.region_len = least.max(LONGEST[class as usize] + least % 100);
+        }
+        (0, _) => {}
+        _ => {
+            for c in connections {
+                let mtu = c.mtu.bytes() as u32;
+                c.region_len = c
+                    .region_len
+                    .max(TURNS.min(packets * mtu) + c.region_len % 100);
+            }
+        }
+    }
 }
 
 fn connection(rng: &mut Rng, class: Class, features: u32, cqs: u8) -> Connection {
@@ -105,6 +147,8 @@ fn connection(rng: &mut Rng, class: Class, features: u32, cqs: u8) -> Connection
     let pair = |rng: &mut Rng, max: u8| [rng.u8(..max), rng.u8(..max)];
     let is_uc = class == Class::Lossless && features & feature::UC != 0 && rng.u8(..8) == 0;
     Connection {
+        window: 0,
+        rate: 0,
         qp_type: if is_uc { qp_type::UC } else { qp_type::RC },
         rd_atomic: [1, 2, 4, 16][rng.usize(..4)],
         mtu,
@@ -145,6 +189,8 @@ struct Writer {
     features: u32,
     courses: Vec<Course>,
     scenario: Scenario,
+    /// Few messages ask for a completion.
+    silent: bool,
     bytes: u32,
 }
 

@@ -25,6 +25,8 @@ pub enum Fault {
     ShortBuffer,
     /// The last scatter entry is not permitted (REM_OP_ERR).
     Scatter(Denial),
+    /// It invalidates a key of a peer that no peer may invalidate (REM_ACCESS_ERR).
+    Invalidate(usize),
     /// The receive WQE says this many entries (REM_OP_ERR).
     RecvEntries(u8),
     /// There is no receive buffer (RNR_RETRY_EXC_ERR).

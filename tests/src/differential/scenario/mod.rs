@@ -72,6 +72,10 @@ pub struct Connection {
     pub rd_atomic: u8,
     /// Path MTU.
     pub mtu: Mtu,
+    /// PSNs outstanding at most; 0: any number.
+    pub window: u16,
+    /// Mb/s at most; 0: any number.
+    pub rate: u32,
     /// First PSN sent.
     pub psn: [u32; 2],
     /// Log2 of the slots of the send queue.
