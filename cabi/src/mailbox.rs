@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
@@ -35,8 +35,7 @@ impl<T> Mailbox<T> {
     /// # Errors
     /// The system's.
     pub fn new() -> Result<Self, Errno> {
-        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
-        let (fd, write_end) = socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
+        let (fd, write_end) = pair()?;
         Ok(Self {
             fd,
             write_end,
@@ -154,6 +153,27 @@ unsafe extern "C-unwind" {
     fn recv_or_end(fd: c_int, buf: *mut c_void, len: usize, flags: c_int) -> isize;
 }
 
+/// Waits for a byte and leaves it there: 1, 0 if none will come, or less and `errno`.
+fn peek(fd: RawFd) -> isize {
+    let mut place = 0u8;
+    // SAFETY: a place for a byte. A program that closes the descriptor meanwhile gets an error.
+    unsafe { recv_or_end(fd, (&raw mut place).cast(), 1, libc::MSG_PEEK) }
+}
+
+/// A descriptor that nothing ever comes to.
+fn never() -> Result<RawFd, Errno> {
+    static NEVER: OnceLock<Result<(OwnedFd, OwnedFd), Errno>> = OnceLock::new();
+    match NEVER.get_or_init(pair) {
+        Ok((fd, _)) => Ok(fd.as_raw_fd()),
+        Err(errno) => Err(*errno),
+    }
+}
+
+fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    socketpair(family, kind, SocketFlags::CLOEXEC, None)
+}
+
 /// Repeats `attempt` until it took an event. It names the descriptor of the mailbox to wait for while there is none; a
 /// thread may be cancelled there, when nothing is left to drop: `attempt` is `Copy`.
 ///
@@ -161,18 +181,16 @@ unsafe extern "C-unwind" {
 /// Of `attempt`; `EAGAIN`, and the system's.
 pub fn until_taken(attempt: impl Fn() -> Result<Option<RawFd>, Errno> + Copy) -> Result<(), Errno> {
     while let Some(fd) = attempt()? {
-        let mut place = 0u8;
-        // SAFETY: a place for a byte. A program that closes the descriptor meanwhile gets an error.
-        let peeked = unsafe { recv_or_end(fd, (&raw mut place).cast(), 1, libc::MSG_PEEK) };
+        let mut peeked = peek(fd);
+        if peeked == 0 {
+            // The mailbox is gone, which a `read` that has begun does not notice; nor do programs expect it to.
+            peeked = peek(never()?);
+        }
         if peeked < 0 {
             // SAFETY: the place of this thread's own `errno`.
             return Err(Errno::from_raw_os_error(unsafe {
                 *libc::__errno_location()
             }));
-        }
-        if peeked == 0 {
-            // The mailbox is gone.
-            return Err(Errno::BADF);
         }
     }
     Ok(())

@@ -222,6 +222,23 @@ static void ends_when_cancelled(void *(*wait)(void *), void *object)
 	expect("it was cancelled", end == PTHREAD_CANCELED, 1);
 }
 
+/* The end of a channel does not end a wait for it: rping leaves a thread there. */
+static void waits_on(struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel;
+	pthread_t thread;
+	void *end;
+
+	MUST(channel = ibv_create_comp_channel(context));
+	MUST(pthread_create(&thread, NULL, wait_for_completion, channel) == 0);
+	usleep(50000);
+	REFUSED(ibv_destroy_comp_channel(channel), 0);
+	usleep(50000);
+	expect_errno("the thread waits on", pthread_tryjoin_np(thread, &end), EBUSY);
+	MUST(pthread_cancel(thread) == 0);
+	MUST(pthread_join(thread, &end) == 0);
+}
+
 int main(void)
 {
 	struct ibv_context *context = open_device();
@@ -238,6 +255,7 @@ int main(void)
 	ends_by_a_signal(channel);
 	ends_when_cancelled(wait_for_completion, channel);
 	ends_when_cancelled(wait_for_event, context);
+	waits_on(context);
 	REFUSED(ibv_destroy_comp_channel(channel), 0);
 	MUST(fcntl(context->async_fd, F_SETFL, O_NONBLOCK) == 0);
 	MINUS_ONE(ibv_get_async_event(context, &none), EAGAIN);
