@@ -132,7 +132,7 @@ impl Test {
     pub(crate) fn act(&mut self, index: usize) {
         match self.rng.u8(..12) {
             0 => return (0..24).for_each(|_| self.post(index, 8)),
-            ..8 => return self.post(index, self.incarnations[index].source.len as u32 / 8),
+            1..8 => return self.post(index, self.incarnations[index].source.len as u32 / 8),
             8 => return self.straggle(index),
             _ => {}
         }

@@ -29,6 +29,11 @@ impl Armed {
         *self = Self::default();
     }
 
+    /// An event is to come.
+    pub(super) fn is_due(&self) -> bool {
+        self.due.is_some()
+    }
+
     /// An event has been due for `patience` cycles.
     pub(super) fn is_late(&self, now: u64, patience: u64) -> bool {
         self.due.is_some_and(|due| now >= due + patience)

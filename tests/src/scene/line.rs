@@ -339,6 +339,17 @@ impl Line {
         }
     }
 
+    /// All has been at rest for long.
+    ///
+    /// # Panics
+    /// If an event of a completion is still to come.
+    pub(crate) fn check_events(&self) {
+        for (side, armed) in self.armed.iter().enumerate() {
+            let waits = armed.is_due() && !self.gave_up;
+            assert!(!waits, "{}: no event of a completion", self.name(side));
+        }
+    }
+
     /// An event came.
     ///
     /// # Panics

@@ -128,7 +128,7 @@ impl Line {
         let silent = self.ends[side].sent.iter().rev();
         let silent = silent.take_while(|sent| !sent.signaled).count();
         work.head.signaled = last || silent >= WINDOW - 2 || self.rng.u8(..3) > 0;
-        work.head.solicited = self.rng.bool();
+        work.head.solicited = self.rng.u8(..8) == 0;
         let since = now;
         let index = host.post_send(self.ends[side].qpn, &work);
         // Bytes 8 on of a READ say where it was read.

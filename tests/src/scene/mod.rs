@@ -276,6 +276,7 @@ impl Scene {
                 (before, since) = (self.noise(), self.now);
             }
         }
+        self.lines.iter().for_each(Line::check_events);
         for kernel in &mut self.kernels {
             kernel.probing = true;
         }
