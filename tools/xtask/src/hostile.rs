@@ -62,7 +62,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// The campaign that `args` ask for: what it counted.
 fn one_of(args: &Args) -> Result<Vec<Figure>> {
     let target = target(args.dut);
-    let direct = args.dut == Dut::Model;
     let name = target.name();
     if args.owner {
         let sum: Misuse = campaign(args.acts, ACTS, args.seed, |acts, seed| {
