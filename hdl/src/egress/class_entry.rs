@@ -109,8 +109,9 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
             } else if pop.bit(c) & !pushes {
                 level[c] = !(!level[c] + 1);
             }
+            let at_response = if pop.bit(c) { level[c] } else { more };
             if responds {
-                to_response[c] = if pop.bit(c) { level[c] } else { more };
+                to_response[c] = at_response;
             } else if pop.bit(c) & to_response[c].any() {
                 to_response[c] = !(!to_response[c] + 1);
             }
