@@ -34,6 +34,8 @@ pub const CXX: Tool = Tool::new("g++", || runs("g++"));
 pub const ZLIB: Tool = Tool::new("zlib1g-dev", || Path::new("/usr/include/zlib.h").exists());
 /// Reads the emitted Verilog as a synthesis tool does.
 pub const YOSYS: Tool = Tool::new("yosys", || runs("yosys"));
+/// Builds what `verilator --binary` writes.
+pub const MAKE: Tool = Tool::new("make", || runs("make"));
 /// Simulates Verilog as written, without a compiler.
 pub const IVERILOG: Tool = Tool::new("iverilog", || Path::new("/usr/bin/iverilog").exists());
 /// Solves what the proofs ask.

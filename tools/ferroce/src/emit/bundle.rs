@@ -1,6 +1,6 @@
 //! A directory of files that is written whole or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,12 @@ impl Bundle {
         }
         self.add("LICENSE-APACHE", include_str!("../../../../LICENSE-APACHE"));
         self.add("LICENSE-MIT", include_str!("../../../../LICENSE-MIT"));
+        let paths: BTreeSet<String> = self.files.keys().cloned().collect();
+        for (path, text) in &mut self.files {
+            if path.ends_with(".md") {
+                *text = live_links(text, &paths);
+            }
+        }
         self
     }
 
@@ -63,6 +69,32 @@ impl Bundle {
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(p, t)| (p.as_str(), t.as_str()))
     }
+}
+
+/// A page without its links to pages that are not in the bundle: their words stay.
+fn live_links(page: &str, paths: &BTreeSet<String>) -> String {
+    let mut text = String::new();
+    let mut rest = page;
+    while let Some(at) = rest.find("](") {
+        let (before, behind) = rest.split_at(at);
+        let (Some(open), Some(close)) = (before.rfind('['), behind.find(')')) else {
+            text += &rest[..at + 2];
+            rest = &rest[at + 2..];
+            continue;
+        };
+        let target = &behind[2..close];
+        let file = target.split('#').next().unwrap_or_default();
+        let is_live = file.is_empty() || file.contains("://") || paths.contains(file);
+        match is_live {
+            true => text += &rest[..at + close + 1],
+            false => {
+                text += &before[..open];
+                text += &before[open + 1..];
+            }
+        }
+        rest = &behind[close + 1..];
+    }
+    text + rest
 }
 
 /// Where a bundle goes.
@@ -139,6 +171,17 @@ mod tests {
         bundle.add(MARK, text);
         bundle.add("rtl/a.v", "module a;");
         bundle
+    }
+
+    #[test]
+    fn links_that_lead_out_of_a_bundle_are_words() {
+        let mut bundle = bundle("");
+        let page = "[a](b.md) [`c`](b.md#d) [e](f.md#g) ([h](https://i)) [j](#k)";
+        bundle.add("a.md", page);
+        bundle.add("b.md", "");
+        let bundle = bundle.signed("unknown");
+        let text = bundle.files().find(|(path, _)| *path == "a.md").unwrap().1;
+        assert_eq!(text, "[a](b.md) [`c`](b.md#d) e ([h](https://i)) [j](#k)");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{has, log, run};
 
 /// Builds a bench of `hdl/shell/tb` with these sources; the folder it is in.
 fn bench(name: &str, sources: &[&str]) -> Option<tempfile::TempDir> {
-    if !has("verilator", "--version") {
+    if !has("verilator", "--version") || !has("make", "--version") {
         return None;
     }
     let shell = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../hdl/shell"));

@@ -22,6 +22,7 @@ const VERBS: &[Tool] = &[
 const OTHERS: &[Tool] = &[
     tools::YOSYS,
     tools::IVERILOG,
+    tools::MAKE,
     tools::Z3,
     tools::TSHARK,
     tools::STRACE,
