@@ -3,6 +3,7 @@
 //! Holds 2^A items. Full rate: a push and a pop in every cycle. An item pushed in cycle n can be popped in cycle n + 2;
 //! nothing goes past the RAM. `s.ready` and `m.valid` come straight from registers, as does `level`, and `m.payload` from
 //! the RAM. An item is there before it is offered: that nothing is, `level` tells, not `m.valid`.
+use crate::cell::count::one_less;
 use crate::cell::ram::{Ram, Style};
 use crate::prelude::*;
 
@@ -76,9 +77,8 @@ impl<T: Synth, const A: usize> Logic for Deep<T, A> {
         } else if m.ready {
             held = false;
         }
-        // two sums of which one is chosen, as in `Fifo`
         let more = items + 1;
-        let fewer = !(!items + 1);
+        let fewer = one_less(items);
         if push & !pop {
             items = more & mask;
             full = items == most;

@@ -4,6 +4,7 @@
 //! in cycle n can be popped in cycle n + 1: while the RAM is empty it goes past it. `s.ready` and `m.valid` come straight
 //! from registers, as does `level`; `m.payload` of LUT RAM is read at an address in a register, of one or two bits comes from
 //! a register, and that of block RAM stands behind a multiplexer.
+use crate::cell::count::one_less;
 use crate::cell::fifo_ram::FifoRam;
 use crate::cell::ram::Style;
 use crate::prelude::*;
@@ -112,9 +113,8 @@ impl<T: Synth, const A: usize> Logic for Fifo<T, A> {
         } else if m.ready {
             held = false;
         }
-        // two sums of which one is chosen; a difference would share a carry chain with the sum, behind the choice
         let more = items + 1;
-        let fewer = !(!items + 1);
+        let fewer = one_less(items);
         if push & !pop {
             items = more & mask;
         } else if !push & pop {

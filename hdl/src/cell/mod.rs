@@ -5,6 +5,7 @@ pub mod byte_mux;
 pub mod byte_reg;
 pub mod carry;
 pub mod clock;
+pub mod count;
 pub mod crc;
 pub mod crc_undo;
 pub mod deep;

@@ -12,6 +12,7 @@
 use super::types::{FrameMark, Space};
 use super::{CLASSES, QUEUES};
 use crate::bus::valid::Valid;
+use crate::cell::count::one_less;
 use crate::prelude::*;
 
 /// Bit of the number of a control queue.
@@ -102,18 +103,17 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
         for c in 0..CLASSES {
             let pushes = fire & (chosen == c);
             let responds = pushes & mark.response;
-            // not a difference: see `Fifo`
             let more = level[c] + 1;
             if pushes & !pop.bit(c) {
                 level[c] = more;
             } else if pop.bit(c) & !pushes {
-                level[c] = !(!level[c] + 1);
+                level[c] = one_less(level[c]);
             }
             let at_response = if pop.bit(c) { level[c] } else { more };
             if responds {
                 to_response[c] = at_response;
             } else if pop.bit(c) & to_response[c].any() {
-                to_response[c] = !(!to_response[c] + 1);
+                to_response[c] = one_less(to_response[c]);
             }
             some = some.replace_bit(c, responds | to_response[c].any());
         }

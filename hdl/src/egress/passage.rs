@@ -20,6 +20,7 @@
 //! Assumes: no more than 64 requests between `started` and the loopback; at most 16 leave the queues behind `hold`.
 use crate::bus::types::{Activity, Departure};
 use crate::bus::valid::Valid;
+use crate::cell::count::one_less;
 use crate::prelude::*;
 
 /// Packets that leave the loopback, at most, until those have that stand in front of the merge of the lanes: two of each lane, as
@@ -124,8 +125,7 @@ impl Logic for Passage {
         if enters & !passes {
             packets = packets + 1;
         } else if !enters & passes {
-            // not a difference: see `Fifo`
-            packets = !(!packets + 1);
+            packets = one_less(packets);
         }
         activity.busy = assembling | packets.any();
         activity.moved = passes;

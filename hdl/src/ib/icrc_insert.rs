@@ -16,6 +16,7 @@ use ferroce_proto::wire::eth;
 
 use super::icrc_mask::IcrcMask;
 use crate::bus::frame::FrameBeat;
+use crate::cell::count::one_less;
 use crate::cell::crc::{Crc, Map};
 use crate::cell::crc_undo::CrcUndo;
 use crate::cell::delay::Delay;
@@ -101,8 +102,7 @@ impl<const W: usize, const K: usize> Logic for IcrcInsert<W, K> {
         if enter & !leave {
             used = used + 1;
         } else if !enter & leave {
-            // not a difference: see `Fifo`
-            used = !(!used + 1);
+            used = one_less(used);
         }
         room = used < MOST;
         s.ready = room;

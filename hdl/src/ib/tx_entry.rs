@@ -6,6 +6,7 @@ use ferroce_proto::wire::Opcode;
 
 use super::tx_types::TxSlot;
 use crate::bus::types::{Activity, TxDesc};
+use crate::cell::count::one_less;
 use crate::prelude::*;
 
 /// Lanes: requests, responses.
@@ -70,8 +71,7 @@ impl Logic for TxEntry {
             if entered[i] & !left[i] {
                 used[i] = used[i] + 1;
             } else if !entered[i] & left[i] {
-                // not a difference: see `Fifo`
-                used[i] = !(!used[i] + 1);
+                used[i] = one_less(used[i]);
             }
             room[i] = used[i] < MOST;
             activity[i].busy = used[i].any();

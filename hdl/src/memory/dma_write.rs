@@ -18,6 +18,7 @@
 use super::types::Burst;
 use crate::bus::axi;
 use crate::bus::types::WriteCmd;
+use crate::cell::count::one_less;
 use crate::prelude::*;
 
 pub use crate::bus::dma_client::WRITERS as CLIENTS;
@@ -204,8 +205,7 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         if opened & !m_axi.bvalid {
             open = open + 1;
         } else if m_axi.bvalid & !opened {
-            // not a difference: see `Fifo`
-            open = !(!open + 1);
+            open = one_less(open);
         }
         idle = open == 0;
         error = failed;

@@ -24,6 +24,7 @@ use super::round_watch::RoundWatch;
 use super::send_types::{CheckedWqe, SendEntry};
 use super::wqe_start::WqeStart;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
+use crate::cell::count::one_less;
 use crate::prelude::*;
 
 /// The segmenter for 2^Q queue pairs; the same for every width of the data path.
@@ -253,8 +254,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         if enters & !cut {
             open += 1;
         } else if cut & !enters {
-            // not a difference: see `Fifo`
-            open = !(!open + 1);
+            open = one_less(open);
         }
         parts = Activity {
             busy: open.any(),

@@ -8,6 +8,7 @@
 use super::grant::FetchGrant;
 use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::{Activity, FetchedWqe, ReadReq};
+use crate::cell::count::one_less;
 use crate::prelude::*;
 
 /// WQE fetch with a buffer of 2^B slots.
@@ -141,8 +142,7 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
             "a slot comes that was asked for"
         );
         let more = asked + granted;
-        // not a difference: see `Fifo`
-        asked = if taken.any() { !(!more + 1) } else { more };
+        asked = if taken.any() { one_less(more) } else { more };
         activity.busy = requests.m.valid | pending.m.valid | buffer.m.valid;
         activity.moved = m.ready & buffer.m.valid;
         activity.level = asked.resize::<10>();
