@@ -136,7 +136,7 @@ impl<B: Backend> CqCore<B> {
         });
     }
 
-    /// Number of the event queue that is told of it, and of the queue pairs that send on it.
+    /// Number of the event queue that reports its completions, and events of the queue pairs that send on it.
     pub(crate) fn eqn(&self) -> u32 {
         eqn(self.channel.as_ref())
     }

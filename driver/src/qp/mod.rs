@@ -258,7 +258,7 @@ impl<B: Backend> Qp<B> {
         command.head.qp_rq_state = true;
         command.head.rq_state = QpState::Err.code();
         let card = &self.pd.card;
-        // Of an error that the program knows it is told, of this one not.
+        // The program gets the event of an error that it knows of, and not that of this one.
         if self.state != QpState::Err {
             lock(&card.event_rings).flush_begins(self.send_cq.eqn(), self.number);
         }

@@ -218,7 +218,7 @@ fn last_wqe_reached_is_reported_of_errors_only() {
         };
         qp.connect(&peer()).unwrap();
         qp.modify(&QpAttr::Reset).unwrap();
-        // With and without another life between the event and who takes it.
+        // With and without another life between the event and its taker.
         if round & 2 != 0 {
             expect(None);
         }

@@ -135,7 +135,8 @@ pub struct Csr<const Q: usize, const C: usize> {
     traffic: ClassCsr,
     /// The register at the address of the read.
     found: Dff<Bits<32>>,
-    looked: Reg<Bit>,
+    /// It is there.
+    found_valid: Reg<Bit>,
     counting: Reg<Bit>,
     doorbells: Doorbells<Q, C>,
 
@@ -251,7 +252,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         };
         let counter = (from.slice::<12>(10) == STATS_AT) & (from.slice::<7>(3) < STATS);
         found = register;
-        looked = bus.read & !looked & !counting;
+        found_valid = bus.read & !found_valid & !counting;
         bus.found = false;
         bus.rdata = bits::<32>(0);
         if counting {
@@ -262,7 +263,7 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
                 bus.rdata = stat_value.low::<32>();
                 state.stat_high = stat_value.slice::<32>(32);
             }
-        } else if looked {
+        } else if found_valid {
             bus.found = true;
             if !from.slice::<14>(8).any() {
                 bus.rdata = found;

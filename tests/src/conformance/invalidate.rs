@@ -20,7 +20,7 @@ cases! {
     invalidate_of_another_domain, INVALIDATE, "IB1 9.7.4.1.5", "A key of another protection domain cannot be invalidated: remote access error; it stays valid.";
     invalidate_with_a_shared_receive_queue, INVALIDATE | feature::SRQ, "IB1 10.2.9", "The key is looked up in the queue pair's protection domain; that of the shared receive queue is its list's.";
     invalidate_of_a_registered_region, INVALIDATE, "IB1 10.6.5", "A region without the right to it, as every one that is registered for good, cannot be invalidated by a peer: remote access error.";
-    invalidate_behind_an_rnr_nak, INVALIDATE, "IB1 9.7.5.2.8", "A SEND with invalidate that draws an RNR NAK leaves its key valid; executed, the key goes.";
+    invalidate_after_an_rnr_nak, INVALIDATE, "IB1 9.7.5.2.8", "A SEND with invalidate that draws an RNR NAK leaves its key valid; executed, the key goes.";
     invalidate_of_a_duplicate, INVALIDATE, "IB1 9.7.5.1.5", "A repeated SEND with invalidate invalidates nothing: a key that was registered again stays.";
     invalidate_after_the_data, INVALIDATE, "IB1 9.4.1", "The data of the message itself is placed before its key goes.";
 }
@@ -176,7 +176,7 @@ fn write(s: &mut Script, expected: Syndrome) {
     check("answer to a WRITE", syndromes(&answers), vec![expected]);
 }
 
-fn invalidate_behind_an_rnr_nak(bench: &mut Bench) {
+fn invalidate_after_an_rnr_nak(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     ask(&mut s, Syndrome::RnrNak { timer: 1 });
     write(&mut s, Syndrome::ACK);

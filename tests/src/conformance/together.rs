@@ -10,7 +10,7 @@ use super::script::{Script, build, syndromes};
 use super::{ATOMIC, RC, READ, cases, check, check_bytes};
 
 cases! {
-    nak_behind_an_unanswered_read, READ, "IB1 9.7.5.1.4", "A NAK for a request behind a READ without its response is an implied NAK: the READ goes first, the NAK counts when it comes again.";
+    nak_after_an_unanswered_read, READ, "IB1 9.7.5.1.4", "A NAK for a request behind a READ without its response is an implied NAK: the READ goes first, the NAK counts when it comes again.";
     rnr_for_a_read, READ, "IB1 9.7.5.2.8", "A READ or an atomic that draws an RNR NAK is sent again after the wait, and completes.";
     rnr_within_a_message, RC, "IB1 9.7.5.2.8", "An RNR NAK for a packet in the middle of a message: it goes on from there, not from its beginning.";
     implied_nak_costs_a_retry, READ, "IB1 9.7.5.1.4", "An implied NAK costs one of retry_cnt: with none left the READ completes with retry exceeded.";
@@ -44,7 +44,7 @@ fn read_and_send(s: &mut Script) -> u32 {
     sent[0].psn()
 }
 
-fn nak_behind_an_unanswered_read(bench: &mut Bench) {
+fn nak_after_an_unanswered_read(bench: &mut Bench) {
     let mut s = bench.script(untimed());
     let psn = read_and_send(&mut s);
     let nak = Syndrome::Nak(NakCode::RemoteAccess);

@@ -354,7 +354,7 @@ impl Line {
     ///
     /// # Panics
     /// If it is of a queue pair whose end was answered.
-    pub(crate) fn told(&mut self, side: Side, (kind, object, detail): Event) {
+    pub(crate) fn reported(&mut self, side: Side, (kind, object, detail): Event) {
         let name = self.name(side as usize);
         let (end, armed) = (&self.ends[side as usize], &mut self.armed[side as usize]);
         match kind {

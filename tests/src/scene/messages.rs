@@ -125,9 +125,9 @@ impl Line {
             work.head.rkey = self.shape.options.qkey;
         }
         // At least one in three asks for a completion.
-        let silent = self.ends[side].sent.iter().rev();
-        let silent = silent.take_while(|sent| !sent.signaled).count();
-        work.head.signaled = last || silent >= WINDOW - 2 || self.rng.u8(..3) > 0;
+        let latest = self.ends[side].sent.iter().rev();
+        let unsignaled = latest.take_while(|sent| !sent.signaled).count();
+        work.head.signaled = last || unsignaled >= WINDOW - 2 || self.rng.u8(..3) > 0;
         work.head.solicited = self.rng.u8(..8) == 0;
         let since = now;
         let index = host.post_send(self.ends[side].qpn, &work);

@@ -168,7 +168,7 @@ impl Scene {
             let (events, host) = (&mut self.events[side as usize], self.pair.host(side));
             for event in events.all(host) {
                 for line in &mut self.lines {
-                    line.told(side, event);
+                    line.reported(side, event);
                 }
                 events.give_back(host);
             }

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 const NONE: &str = "none";
 
-/// Who found something, and what.
+/// The campaign that found something, and what it found.
 fn row(found: Option<Found>) -> (String, String) {
     let Some(found) = found else {
         return (NONE.into(), String::new());

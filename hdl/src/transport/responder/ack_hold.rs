@@ -82,8 +82,8 @@ impl<const Q: usize> Logic for AckHold<Q> {
     #[kernel]
     fn update(&mut self) {
         // the token: past the queue, or into it; a few places are left for verdicts that come before their token
-        // the latest one of its queue pair is from `left` on and in front of `queued`: side by side, as what they were a
-        // sum of would be behind one another
+        // the latest one of its queue pair is from `left` on and before `queued`: two comparisons side by side, where a
+        // difference and its comparison would follow each other
         let from = latest.rdata >= left.low::<16>();
         let until = latest.rdata < queued.low::<16>();
         let turned = queued.bit(16) ^ left.bit(16);
@@ -115,8 +115,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         }
         queue.s.valid = enters;
         queue.s.payload = token;
-        let behind_reply = (reply - left.low::<16>()) < queue.level;
-        reply_waits = behind_reply;
+        reply_waits = (reply - left.low::<16>()) < queue.level;
         if enters {
             queued = queued + 1;
             if token.reply {

@@ -52,7 +52,7 @@ impl Writer {
             imm: (!operation.is_answered() && self.rng.bool()).then(|| self.rng.u32(..)),
             inline,
             gather,
-            signaled: self.rng.u8(..8) >= if self.silent { 7 } else { 2 },
+            signaled: self.rng.u8(..8) >= if self.unsignaled { 7 } else { 2 },
             solicited: self.rng.bool(),
             fence: self.rng.u8(..4) == 0,
             recv: None,

@@ -11,8 +11,8 @@
 //! * On a wire with loss nothing fails at the receiver: whether its NAK or the silence behind it is seen first is chance.
 //! * Timers never run out on a wire without loss, but for a peer that is not there.
 //!
-//! Some scenarios have send windows or rates, so that a turn of a queue pair is a packet or a few and the WQE of a message is read
-//! again, and messages of up to some turns; some have a message that fills a turn of a queue pair without either.
+//! Some scenarios have send windows or rates: a turn of a queue pair is then a few packets, and the WQE of a message of several
+//! turns is read again. Some have a message that fills a turn of a queue pair without either.
 
 mod attack;
 mod message;
@@ -107,7 +107,7 @@ pub fn scenario(seed: u64, class: Class, features: u32) -> Scenario {
         rng,
         class,
         features,
-        silent: draw(seed, Draw::Signals, [false, false, false, true]),
+        unsignaled: draw(seed, Draw::Signals, [false, false, false, true]),
         scenario,
         bytes: 0,
     };
@@ -190,7 +190,7 @@ struct Writer {
     courses: Vec<Course>,
     scenario: Scenario,
     /// Few messages ask for a completion.
-    silent: bool,
+    unsignaled: bool,
     bytes: u32,
 }
 
