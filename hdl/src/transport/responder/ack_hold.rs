@@ -115,7 +115,8 @@ impl<const Q: usize> Logic for AckHold<Q> {
         }
         queue.s.valid = enters;
         queue.s.payload = token;
-        reply_waits = (reply - left.low::<16>()) < queue.level;
+        let behind_reply = (reply - left.low::<16>()) < queue.level;
+        reply_waits = behind_reply;
         if enters {
             queued = queued + 1;
             if token.reply {
