@@ -1,5 +1,6 @@
 //! A card by its name: the backend that fits it.
 
+use std::net::IpAddr;
 use std::path::Path;
 
 use ferroce_proto::abi::pci;
@@ -10,7 +11,7 @@ use crate::sysfs::{PCI_DEVICES, link_name};
 use crate::vfio::{Vfio, VfioError};
 #[cfg(feature = "vfio-user")]
 use crate::vfio_user::{VfioUser, VfioUserError};
-use crate::{AnyBackend, Context, Mac, OpenError};
+use crate::{AnyBackend, Context, Gid, Mac, OpenError};
 
 /// The forms of a card's name.
 pub const FORMS: &str =
@@ -139,6 +140,22 @@ pub fn only_device() -> Option<String> {
         .filter(|card| card.driver.as_deref() == Some("vfio-pci"));
     let only = usable.next()?;
     usable.next().is_none().then_some(only.name)
+}
+
+/// Names the card of a program that was given none.
+pub const DEVICE_VARIABLE: &str = "FERROCE_DEVICE";
+
+/// Name of the card of a program that was given none: what [`DEVICE_VARIABLE`] says, or the [`only_device`].
+#[must_use]
+pub fn chosen_device() -> Option<String> {
+    let named = std::env::var(DEVICE_VARIABLE).ok();
+    named.filter(|name| !name.is_empty()).or_else(only_device)
+}
+
+/// The GID table that a card of these addresses has: the link-local address of its MAC address, then `ips` from GID 1 on.
+pub fn gids(mac: Mac, ips: &[IpAddr]) -> impl Iterator<Item = (u8, Gid)> {
+    let all = std::iter::once(Gid::link_local(mac));
+    (0..=u8::MAX).zip(all.chain(ips.iter().map(|&ip| ip.into())))
 }
 
 /// The cards in a folder like that of the kernel.

@@ -26,6 +26,12 @@ impl AsyncBox {
         self.0.fd()
     }
 
+    /// Adds an event of the object `object`, see [`Mailbox::put_of`].
+    pub(crate) fn put_of(&self, object: Opaque, acks: &Acks, kind: c_int) {
+        let element = object.addr();
+        self.0.put_of(acks, ShownEvent { kind, element });
+    }
+
     /// No event of an object that goes is left, see [`Mailbox::end`].
     pub(crate) fn end(&self, object: Opaque, acks: &Acks) {
         self.0.end(acks, |event| event.element == object.addr());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ferroce_cabi::signals;
 use ferroce_driver::{
     AsyncEvent, AsyncEvents, Backend, Classes, CompChannel, Congestion, Context, EventAttr, Gid,
-    Mac, Mtu, NeighbourConfig, Neighbours, ResolveError, eventfd,
+    Mac, Mtu, NeighbourConfig, Neighbours, ResolveError, eventfd, open,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -130,9 +130,7 @@ impl Card {
         }
         let set = context.set_congestion(&settings.congestion);
         set.map_err(|e| failed(Errno::OPNOTSUPP)(&e))?;
-        let gids = [Gid::link_local(mac)].into_iter();
-        let gids = gids.chain(settings.ips.iter().map(|&ip| ip.into()));
-        for (index, gid) in (0..=u8::MAX).zip(gids) {
+        for (index, gid) in open::gids(mac, &settings.ips) {
             context
                 .set_gid(index, gid)
                 .map_err(|e| failed(Errno::INVAL)(&e))?;

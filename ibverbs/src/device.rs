@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use ferroce_driver::open::{default_mac, only_device, parse_mac};
+use ferroce_driver::open::{chosen_device, default_mac, parse_mac};
 use ferroce_driver::{ClassError, CongestionError, DEFAULT_MTU, Gid, Mac, Mtu};
 use tracing::level_filters::LevelFilter;
 
@@ -14,8 +14,6 @@ use crate::card::{Card, Gate, Receivers, Settings};
 use crate::errno::{Errno, or_minus_one, or_null};
 use crate::handle::{Shown, lock};
 
-/// Names the card, as `ferroce_driver::open` takes it; without it the only one of the host is used.
-const DEVICE_VARIABLE: &str = "FERROCE_DEVICE";
 /// MAC address of the card.
 const MAC_VARIABLE: &str = "FERROCE_MAC";
 /// Its IP addresses with commas between them: GID 1 and up.
@@ -56,7 +54,7 @@ impl Device {
     fn from_environment() -> Result<Option<Self>, Mistake> {
         ferroce_driver::log::start(LevelFilter::OFF);
         let read = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-        let Some(name) = read(DEVICE_VARIABLE).or_else(only_device) else {
+        let Some(name) = chosen_device() else {
             return Ok(None);
         };
         let wrong = |variable, text: &str, expected: &str| {

@@ -26,9 +26,8 @@ fn deliver(card: &Card, event: AsyncEvent) {
     let qps = |number| QpHandle::registry().all(|qp| qp.number == number && is_of(qp.context()));
     let to_qp = |kind, number| {
         for qp in qps(number) {
-            let element = qp.shown().addr();
-            let events = &qp.context().events.0;
-            events.put_of(&qp.events, ShownEvent { kind, element });
+            let events = &qp.context().events;
+            events.put_of(qp.shown().cast(), &qp.events, kind);
         }
     };
     let to_all = |kind, element| {
@@ -55,18 +54,16 @@ fn deliver(card: &Card, event: AsyncEvent) {
         AsyncEvent::LastWqeReached { qpn } => to_qp(IBV_EVENT_QP_LAST_WQE_REACHED, qpn),
         AsyncEvent::CqError { cqn } => {
             for cq in CqHandle::registry().all(|cq| cq.number == cqn && is_of(&cq.context)) {
-                let (kind, element) = (IBV_EVENT_CQ_ERR, cq.shown().addr());
-                let events = &cq.context.events.0;
-                events.put_of(&cq.failures, ShownEvent { kind, element });
+                let (object, events) = (cq.shown().cast(), &cq.context.events);
+                events.put_of(object, &cq.failures, IBV_EVENT_CQ_ERR);
             }
         }
         AsyncEvent::SrqLimit { srqn } => {
             for srq in SrqHandle::registry().all(|s| s.number == srqn && is_of(s.context())) {
                 // The card has forgotten the limit.
                 srq.limit.store(0, Ordering::Relaxed);
-                let (kind, element) = (IBV_EVENT_SRQ_LIMIT_REACHED, srq.shown().addr());
-                let events = &srq.context().events.0;
-                events.put_of(&srq.events, ShownEvent { kind, element });
+                let (object, events) = (srq.shown().cast(), &srq.context().events);
+                events.put_of(object, &srq.events, IBV_EVENT_SRQ_LIMIT_REACHED);
             }
         }
         AsyncEvent::PortUp => to_all(IBV_EVENT_PORT_ACTIVE, PORT.into()),

@@ -8,13 +8,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use ferroce_driver::{AnyBackend, Backend, Context, Gid, Mac, NeighbourConfig, Neighbours};
+use ferroce_driver::{AnyBackend, Backend, Context, Mac, NeighbourConfig, Neighbours};
 use ferroce_driver::{Peek, Tap, open};
 
 use crate::Usage;
-
-/// Card that is used unless one is named.
-const DEVICE_VARIABLE: &str = "FERROCE_DEVICE";
 
 /// Ctrl-C was pressed.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -105,13 +102,11 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Name of the card.
 fn name(args: &Args) -> Result<String, Usage> {
-    let given = args.device.clone();
-    let name = given
-        .or_else(|| std::env::var(DEVICE_VARIABLE).ok())
-        .or_else(open::only_device);
+    let name = args.device.clone().or_else(open::chosen_device);
     let name = name.ok_or_else(|| {
         Usage(format!(
-            "no card, or more than one, is bound to vfio-pci here: name one by -d or in ${DEVICE_VARIABLE}, {}",
+            "no card, or more than one, is bound to vfio-pci here: name one by -d or in ${}, {}",
+            open::DEVICE_VARIABLE,
             open::FORMS
         ))
     })?;
@@ -142,9 +137,7 @@ fn start(
     let context = Context::open(backend).with_context(|| name.to_owned())?;
     let mac = args.mac.unwrap_or_else(|| open::default_mac(name));
     context.set_mac(mac)?;
-    let gids = [Gid::link_local(mac)].into_iter();
-    let gids = gids.chain(args.ips.iter().map(|&ip| ip.into()));
-    for (index, gid) in (0..=255).zip(gids) {
+    for (index, gid) in open::gids(mac, &args.ips) {
         let set = context.set_gid(index, gid);
         set.map_err(|e| Usage(format!("--ip {}: {e}", gid.ip())))?;
     }
