@@ -44,7 +44,7 @@ impl Dut {
     pub fn ensure_buildable(self) -> Result<()> {
         match self {
             Self::Model => Ok(()),
-            _ => tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB]),
+            _ => tools::ensure_present(tools::ENGINE),
         }
     }
 }

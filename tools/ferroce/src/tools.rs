@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use ferroce_system::PackageError;
 pub use ferroce_system::packages::{
-    CXX, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, IVERILOG, MAKE, PERFTEST, PYVERBS,
-    PYVERBS_TESTS, RDMACM_DEV, RDMACM_UTILS, STRACE, TSHARK, Tool, VERILATOR, YOSYS, Z3, ZLIB,
+    CXX, ENGINE, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, IVERILOG, MAKE, PERFTEST,
+    PYVERBS, PYVERBS_TESTS, RDMACM_DEV, RDMACM_UTILS, STRACE, TSHARK, Tool, YOSYS, Z3,
 };
 
 use crate::Usage;

@@ -32,6 +32,8 @@ pub const VERILATOR: Tool = Tool::new("verilator", || runs("verilator"));
 pub const CXX: Tool = Tool::new("g++", || runs("g++"));
 /// Compresses waveforms.
 pub const ZLIB: Tool = Tool::new("zlib1g-dev", || Path::new("/usr/include/zlib.h").exists());
+/// What builds an engine from its Verilog.
+pub const ENGINE: &[Tool] = &[VERILATOR, CXX, ZLIB];
 /// Reads the emitted Verilog as a synthesis tool does.
 pub const YOSYS: Tool = Tool::new("yosys", || runs("yosys"));
 /// Builds what `verilator --binary` writes.

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(dut) => vec![target(dut)],
     };
     if targets != [Target::Model] {
-        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+        tools::ensure_present(tools::ENGINE)?;
     }
     let name = args.name.as_deref().unwrap_or_default();
     let around = match args.world {

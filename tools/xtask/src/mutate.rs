@@ -186,7 +186,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         false => (args.dut.width(), args.seed, args.sample.into()),
     };
     let file = args.report.open()?;
-    tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+    tools::ensure_present(tools::ENGINE)?;
     let design = builds::verilog(width).map_err(anyhow::Error::msg)?;
     let asked: Vec<_> = args.names.iter().map(String::as_str).collect();
     let names = if asked.is_empty() {

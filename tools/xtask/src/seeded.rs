@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::builder::PossibleValuesParser;
+use ferroce_sim::verilator::Model;
 use ferroce_system::pool;
 use ferroce_tests::conformance::run::{Outcome, Target};
 use ferroce_tests::seeded::{DEFECTS, Defect, Found, case_of, engine, find, target};
@@ -31,59 +32,72 @@ pub(crate) struct Args {
     report: report::Args,
 }
 
+/// A defect and its number in the engine.
+type Numbered = (usize, &'static Defect);
+
 /// Runs the task.
 ///
 /// # Errors
 /// The engine does not build; a case passes with its defect; the campaigns find something without one.
 pub(crate) fn run(args: &Args) -> Result<()> {
     let file = args.report.open()?;
-    tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+    tools::ensure_present(tools::ENGINE)?;
     let model = engine().map_err(anyhow::Error::msg)?;
     let time = Duration::from_secs(args.seconds);
-    if args.sound {
-        let targets = [
-            ("golden model", Target::Model),
-            ("engine", target(model, 0)),
-        ];
-        let found = pool::each(pool::processors(), targets, || {
-            |(name, target)| {
-                let (found, took) = find(target, time);
-                let (finder, what) = row(found);
-                println!("{name}: {finder}, {:.0} s {what}", took.as_secs_f64());
-                finder != NONE
-            }
-        });
-        anyhow::ensure!(!found.contains(&true), "there is no defect to find");
-        return Ok(());
-    }
     let asked = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);
-    let chosen: Vec<_> = (1..).zip(DEFECTS).filter(|(_, d)| asked(d.name)).collect();
-    if args.cases {
-        println!("| defect | case | fast | loaded | hostile |\n|---|---|---|---|---|");
-        let mut blind = Vec::new();
-        for (number, defect) in chosen {
-            let outcomes = case_of(defect, target(model, number)).map_err(anyhow::Error::msg)?;
-            let Some(outcomes) = outcomes else { continue };
-            let fails = outcomes.map(|outcome| match outcome {
-                Outcome::Failed(_) => "found",
-                Outcome::Passed | Outcome::NotClaimed => "passes",
-            });
-            if !fails.contains(&"found") {
-                blind.push(defect.name);
-            }
-            let case = defect.case.unwrap_or_default();
-            println!("| `{}` | `{case}` | {} |", defect.name, fails.join(" | "));
-        }
-        anyhow::ensure!(
-            blind.is_empty(),
-            "the case passes with {}",
-            blind.join(", ")
-        );
-        return Ok(());
+    let chosen: Vec<Numbered> = (1..).zip(DEFECTS).filter(|(_, d)| asked(d.name)).collect();
+    match args {
+        Args { sound: true, .. } => sound(model, time),
+        Args { cases: true, .. } => cases(model, chosen),
+        _ => file.write(&Report::new(true, 0, campaigns(model, chosen, time))),
     }
+}
+
+/// The campaigns without a defect.
+fn sound(model: &'static Model, time: Duration) -> Result<()> {
+    let targets = [
+        ("golden model", Target::Model),
+        ("engine", target(model, 0)),
+    ];
+    let found = pool::each(pool::processors(), targets, || {
+        |(name, target)| {
+            let (found, took) = find(target, time);
+            let (finder, what) = row(found);
+            println!("{name}: {finder}, {:.0} s {what}", took.as_secs_f64());
+            finder != NONE
+        }
+    });
+    ensure!(!found.contains(&true), "there is no defect to find");
+    Ok(())
+}
+
+/// The conformance case of each defect.
+fn cases(model: &'static Model, chosen: Vec<Numbered>) -> Result<()> {
+    println!("| defect | case | fast | loaded | hostile |\n|---|---|---|---|---|");
+    let mut blind = Vec::new();
+    for (number, defect) in chosen {
+        let outcomes = case_of(defect, target(model, number)).map_err(anyhow::Error::msg)?;
+        let Some(outcomes) = outcomes else { continue };
+        let fails = outcomes.map(|outcome| match outcome {
+            Outcome::Failed(_) => "found",
+            Outcome::Passed | Outcome::NotClaimed => "passes",
+        });
+        if !fails.contains(&"found") {
+            blind.push(defect.name);
+        }
+        let case = defect.case.unwrap_or_default();
+        println!("| `{}` | `{case}` | {} |", defect.name, fails.join(" | "));
+    }
+    let blind = blind.join(", ");
+    ensure!(blind.is_empty(), "the case passes with {blind}");
+    Ok(())
+}
+
+/// The campaigns against each defect, and how long each took.
+fn campaigns(model: &'static Model, chosen: Vec<Numbered>, time: Duration) -> Vec<Figure> {
     println!("| defect | found by | time | what it said |\n|---|---|---|---|");
     let found = pool::each(pool::processors(), chosen, || {
-        |(number, defect): (usize, &Defect)| {
+        |(number, defect): Numbered| {
             let (found, took) = find(target(model, number), time);
             let is_found = found.is_some();
             let (finder, what) = row(found);
@@ -96,15 +110,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             (defect.name, is_found, took)
         }
     });
-    let counts = [true, false].map(|is| found.iter().filter(|(_, found, _)| *found == is).count());
+    let count = |is: bool| found.iter().filter(|(_, found, _)| *found == is).count() as u64;
     let mut figures = vec![
-        Figure::new("found", counts[0] as u64, "defects"),
-        Figure::new("not_found", counts[1] as u64, "defects"),
+        Figure::new("found", count(true), "defects"),
+        Figure::new("not_found", count(false), "defects"),
     ];
     for (name, _, took) in found {
         figures.push(Figure::new(format!("{name}_time"), took.as_secs_f64(), "s"));
     }
-    file.write(&Report::new(true, 0, figures))
+    figures
 }
 
 const NONE: &str = "none";

@@ -5,8 +5,8 @@ use std::process::Command;
 use ferroce_guest::{Image, TOOLS};
 use ferroce_ibverbs::{SONAME, version_script};
 use ferroce_system::packages::{
-    CXX, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST, RDMACM_UTILS, VERILATOR,
-    ZLIB, check_present,
+    ENGINE, IBVERBS_DEV, IBVERBS_PROVIDERS, IBVERBS_UTILS, IPROUTE, PERFTEST, RDMACM_UTILS,
+    check_present,
 };
 use ferroce_system::{link, or_skip};
 
@@ -20,7 +20,7 @@ fn the_quick_form_passes() {
         PERFTEST,
         RDMACM_UTILS,
     ];
-    let tools = [TOOLS, &programs, &[CXX, VERILATOR, ZLIB]].concat();
+    let tools = [TOOLS, &programs, ENGINE].concat();
     if or_skip(check_present(&tools)).is_none() || or_skip(Image::new()).is_none() {
         return;
     }

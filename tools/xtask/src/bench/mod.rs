@@ -93,9 +93,9 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let file = args.report.open()?;
     let html = args.html.as_deref().map(Output::create).transpose()?;
-    tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+    tools::ensure_present(tools::ENGINE)?;
     let (mut figures, failures) = measure(&scenarios);
-    let engine = scenarios::standard(width(args.dut)).model(&verilator::Options::default())?;
+    let engine = scenarios::standard(args.dut.width()).model(&verilator::Options::default())?;
     let seconds = engine.build_time().as_secs_f64();
     figures.push(Figure::new(BUILD_TIME, seconds, "s"));
     let old = Baseline::load()?;
@@ -137,17 +137,13 @@ fn row(figure: &Figure, old: Option<&Baseline>) -> String {
     format!("{name:<58} {value:>12.2} {unit}{was}")
 }
 
-fn width(engine: Engine) -> u32 {
-    engine.width() as u32
-}
-
 fn chosen(
     engine: Engine,
     seed: u64,
     tiers: RangeInclusive<Tier>,
     filter: Option<&str>,
 ) -> Vec<Scenario> {
-    let mut all = scenarios::all(width(engine), seed);
+    let mut all = scenarios::all(engine.width(), seed);
     all.retain(|scenario| {
         tiers.contains(&scenario.tier) && filter.is_none_or(|part| scenario.name.contains(part))
     });

@@ -61,7 +61,7 @@ pub(super) const LARGEST: Params = Params {
 const MOST_QPS_SCALE: u32 = (1 << LARGEST.log_qp) - 4;
 
 /// All scenarios for a data path of `width` bits, in the order of the table.
-pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
+pub(super) fn all(width: usize, seed: u64) -> Vec<Scenario> {
     let setup = Setup {
         build: standard(width),
         latency: LATENCY,
@@ -77,7 +77,7 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
         ..setup
     };
     // A narrow engine takes as many cycles for a part of the messages.
-    let scale = u64::from(512 / width);
+    let scale = (512 / width) as u64;
     let load = |op, bytes: u32| Load {
         op,
         bytes,
@@ -352,9 +352,9 @@ pub(super) fn all(width: u32, seed: u64) -> Vec<Scenario> {
 }
 
 /// The standard build with a data path of `width` bits.
-pub(super) fn standard(width: u32) -> Build {
+pub(super) fn standard(width: usize) -> Build {
     Build {
-        width: width as usize,
+        width,
         tables: STANDARD,
     }
 }

@@ -262,7 +262,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Builds the engine and runs the tests on it.
 fn counted(args: &Args) -> Result<Vec<Point>> {
-    tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+    tools::ensure_present(tools::ENGINE)?;
     let engine = Counted::build(args.dut.width())?;
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} tests, {elapsed} gone")
         .expect("the template is constant");

@@ -188,7 +188,7 @@ impl Dut {
             Self::Rtl64 => 64,
             Self::Rtl512 => 512,
         };
-        tools::ensure_present(&[tools::VERILATOR, tools::CXX, tools::ZLIB])?;
+        tools::ensure_present(tools::ENGINE)?;
         let engine = build::model(width, &verilator::Options::default())?;
         Ok(Some(Arc::new(move |memory| {
             let options = rtl::Options {

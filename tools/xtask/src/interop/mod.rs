@@ -84,15 +84,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     let report = args.report.open()?;
-    tools::ensure_present(&[
-        tools::VERILATOR,
-        tools::CXX,
-        tools::ZLIB,
+    let programs = [
         tools::IBVERBS_DEV,
         tools::IBVERBS_UTILS,
         tools::PERFTEST,
         tools::RDMACM_UTILS,
-    ])?;
+    ];
+    tools::ensure_present(&[tools::ENGINE, &programs].concat())?;
     let default = tools::target_folder().join("interop");
     let logs = args.out.as_deref().unwrap_or(&default);
     fs::create_dir_all(logs).map_err(|e| {

@@ -5,10 +5,8 @@ use std::path::Path;
 use ferroce_guest::TOOLS as GUEST;
 
 use super::binaries::Binary;
-use crate::tools::{self, Tool};
+use crate::tools::{self, ENGINE, Tool};
 
-/// What Verilates and compiles the engine.
-const ENGINE: &[Tool] = &[tools::VERILATOR, tools::CXX, tools::ZLIB];
 /// What programs written for rdma-core are and need.
 const VERBS: &[Tool] = &[
     tools::IBVERBS_UTILS,

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::Usage;
+use crate::emit::Board;
 
 /// The file that describes a board.
 pub(crate) const FILE: &str = "board.toml";
@@ -132,7 +133,7 @@ impl Card {
 
     /// Whether a shell can be made from it.
     fn check(&self) -> Result<(), String> {
-        if !is_name(&self.name) || super::super::Board::OTHERS.contains(&self.name.as_str()) {
+        if !is_name(&self.name) || Board::OTHERS.contains(&self.name.as_str()) {
             return Err(format!(
                 "name {:?}: small letters, digits and _, and not that of another build",
                 self.name
