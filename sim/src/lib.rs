@@ -13,6 +13,7 @@ pub mod link;
 pub mod memory;
 pub mod model;
 pub mod nic;
+pub mod packet;
 pub mod pcap;
 pub mod pcapng;
 pub mod random;

@@ -183,6 +183,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::packet;
 
     fn packet(ips: [&str; 2], class: u8, port: u16, vlan: Option<u16>) -> Frame {
         let [src, dst] = ips.map(|ip| Gid::from(ip.parse::<IpAddr>().unwrap()));
@@ -197,9 +198,7 @@ mod tests {
             bth: BthRepr::new(Opcode::RcWriteMiddle, 7, Psn::new(9)),
             ext: Extensions::default(),
         };
-        let mut frame = vec![0; headers.frame_len(512)];
-        headers.build(&[0x5a; 512], &mut frame).unwrap();
-        frame
+        packet::frame(&headers, &[0x5a; 512])
     }
 
     const IPV4: [&str; 2] = ["10.0.0.1", "10.0.0.2"];

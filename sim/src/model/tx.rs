@@ -11,6 +11,7 @@ use ferroce_proto::wire::{
 
 use super::egress::{Departure, Kind, Leaving};
 use super::{Env, Model, stats};
+use crate::packet;
 
 /// Bytes that leave the port in a cycle.
 const BYTES_PER_CYCLE: u64 = 64;
@@ -274,11 +275,7 @@ impl Env {
             bth,
             ext,
         };
-        let mut frame = vec![0; headers.frame_len(payload.len())];
-        headers
-            .build(payload, &mut frame)
-            .expect("extension headers follow the opcode");
-        frame
+        packet::frame(&headers, payload)
     }
 
     fn ip(&self, av: &AvCtx) -> Ip {

@@ -7,6 +7,7 @@ use ferroce_proto::wire::{
     AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Headers, Ip,
     Mac, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
 };
+pub(super) use ferroce_sim::packet::frame as build;
 use ferroce_sim::testhost::{Host, Mr, Peer, QpOptions, Rights, Work};
 
 use super::bench::{Bench, Contexts, ENDLESS, IP, QUIET, STRIDE, Sent, open};
@@ -304,15 +305,6 @@ impl Script {
         );
         result
     }
-}
-
-/// The frame of a packet, with its ICRC.
-pub(super) fn build(headers: &Headers, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0; headers.frame_len(payload.len())];
-    headers
-        .build(payload, &mut frame)
-        .expect("the case gives the extension headers of its opcode");
-    frame
 }
 
 /// Syndromes of packets, which are all acknowledgements of some kind.

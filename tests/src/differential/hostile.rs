@@ -9,6 +9,7 @@ use ferroce_proto::wire::{
     AethRepr, BthRepr, DethRepr, EthRepr, Extensions, Headers, Ip, Mac, Opcode, Psn, RethRepr,
     Syndrome, UdpRepr,
 };
+use ferroce_sim::packet;
 use ferroce_sim::testhost::{Host, PD, Side, pattern};
 
 use super::bench::{Bench, other};
@@ -56,14 +57,6 @@ fn headers(bench: &Bench, connection: usize, side: Side, opcode: Opcode, psn: u3
     }
 }
 
-fn build(headers: &Headers, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0; headers.frame_len(payload.len())];
-    headers
-        .build(payload, &mut frame)
-        .expect("extension headers follow the opcode");
-    frame
-}
-
 /// A frame to be dropped.
 pub(super) fn noise(bench: &Bench, side: Side, noise: &Noise) -> Vec<u8> {
     let (connection, mut opcode, len, spoil) = match noise {
@@ -90,7 +83,7 @@ pub(super) fn noise(bench: &Bench, side: Side, noise: &Noise) -> Vec<u8> {
         Spoil::Mac => headers.eth.dst = Mac([0x52, 0x54, 0, 0, 0, 0x77]),
         _ => {}
     }
-    let mut frame = build(&headers, &payload);
+    let mut frame = packet::frame(&headers, &payload);
     match spoil {
         Spoil::Icrc(bit) => {
             let end = frame.len();
@@ -177,7 +170,7 @@ pub(super) fn forgery(
         }
         Forgery::Unsupported(opcode) => (with_len(request(opcode, expected), 8), 0),
     };
-    build(&headers, &pattern(len, 0xa5))
+    packet::frame(&headers, &pattern(len, 0xa5))
 }
 
 /// Gives a command that must be refused; answers its status.

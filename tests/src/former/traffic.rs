@@ -6,6 +6,7 @@ use ferroce_proto::wire::{
     AethRepr, BthRepr, EthRepr, Extensions, Gid, Headers, Ip, Opcode, Packet, Psn, RethRepr,
     Syndrome, UdpRepr,
 };
+use ferroce_sim::packet;
 use ferroce_sim::testhost::{Host, Mr, Work};
 
 use super::{Life, RECEIVES, Test};
@@ -273,9 +274,5 @@ fn frame(host: &Host, gids: &[Gid; 2], life: &Life, step: Step, psn: u32, len: u
         },
         ext,
     };
-    let mut frame = vec![0; headers.frame_len(payload.len())];
-    headers
-        .build(&payload, &mut frame)
-        .expect("extension headers follow the opcode");
-    frame
+    packet::frame(&headers, &payload)
 }

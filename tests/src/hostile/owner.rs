@@ -141,24 +141,23 @@ pub(super) fn scene(card: &Card, direct: bool, seed: u64, patience: Patience) ->
         &Config::default(),
         patience.command,
     );
+    let is_even = seed.is_multiple_of(2);
+    // Turns of two packets.
+    let window = if is_even { 8 } else { 0 };
     for (qpn, kind) in [([2, 2], qp_type::RC), ([3, 3], qp_type::UD)] {
-        let mtu = match kind {
-            qp_type::RC if seed.is_multiple_of(2) => Mtu::Mtu256,
-            _ => Mtu::Mtu1024,
+        let (mtu, longest) = match kind {
+            qp_type::RC if is_even => (Mtu::Mtu256, 12_000),
+            qp_type::RC => (Mtu::Mtu1024, 4000),
+            _ => (Mtu::Mtu1024, 1024),
         };
         let shape = Shape {
             options: ferroce_sim::testhost::QpOptions {
                 qkey: 0xb57a_0001,
                 timeout: 8,
-                // Turns of two packets.
-                window: if seed.is_multiple_of(2) { 8 } else { 0 },
+                window,
                 ..options(kind, mtu)
             },
-            longest: match kind {
-                qp_type::UD => 1024,
-                _ if seed.is_multiple_of(2) => 12_000,
-                _ => 4000,
-            },
+            longest,
             lossy: false,
             patience: patience.message,
             mark: MARK,

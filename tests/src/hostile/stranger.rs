@@ -6,6 +6,7 @@ use ferroce_proto::wire::{
     AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Gid,
     Headers, Ip, NakCode, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
 };
+use ferroce_sim::packet;
 use ferroce_sim::testhost::{Host, QpOptions};
 
 use super::tenant::{STRANGER, STRANGER_IP, Tenant, Victim};
@@ -39,11 +40,7 @@ pub(super) fn frame(
         },
         ext,
     };
-    let mut frame = vec![0; headers.frame_len(len)];
-    headers
-        .build(&vec![0x42; len], &mut frame)
-        .expect("extension headers follow the opcode");
-    frame
+    packet::frame(&headers, &vec![0x42; len])
 }
 
 fn aeth(syndrome: Syndrome) -> Extensions {

@@ -6,9 +6,10 @@ use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe;
 use ferroce_sim::testhost::{Host, Mr, Work};
 
+use super::end::{Inbound, Sent};
 use super::kernel::Kernel;
 use super::lent;
-use super::line::{GRH, Inbound, Line, SPOILT, Sent, State, UNTOUCHED, WINDOW, message};
+use super::line::{GRH, Line, SPOILT, State, UNTOUCHED, WINDOW, message};
 
 impl Line {
     pub(super) fn receive(&mut self, side: usize, slot: usize, host: &mut Host) {

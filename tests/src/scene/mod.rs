@@ -1,6 +1,7 @@
 //! Two hosts with their cards in which much goes on at once: connections, commands, register reads, and what disturbs them.
 
 mod armed;
+mod end;
 pub(crate) mod kernel;
 mod lent;
 pub(crate) mod line;

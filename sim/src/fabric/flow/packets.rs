@@ -10,6 +10,7 @@ use ferroce_proto::wire::{
 
 use super::{Flow, FlowId};
 use crate::fabric::{Frame, host_mac};
+use crate::packet;
 
 /// DSCP of data and acknowledgements: class 3.
 pub(super) const DATA_DSCP: u8 = 26;
@@ -70,10 +71,7 @@ impl Packets {
             bth,
             ext,
         };
-        let mut frame = vec![0; headers.frame_len(payload.len())];
-        let built = headers.build(payload, &mut frame);
-        built.expect("a packet of this file has what its opcode asks for");
-        frame
+        packet::frame(&headers, payload)
     }
 
     /// Packet `number` of `packets` of the flow.

@@ -70,6 +70,13 @@ macro_rules! checker {
 /// Modules that the checkers share.
 pub(super) const COMMON: &str = include_str!("../../../../hdl/formal/common.v");
 
+/// Of a queue.
+const FULL_LATE: Bug = Bug {
+    what: "full one item late",
+    from: "full_d = items_q == most;",
+    to: "full_d = items_q > most;",
+};
+
 /// All proofs.
 pub(super) const PROOFS: &[Proof] = &[
     Proof {
@@ -117,11 +124,7 @@ pub(super) const PROOFS: &[Proof] = &[
         depth: 3,
         reach: 24,
         bugs: &[
-            Bug {
-                what: "full one item late",
-                from: "full_d = items_q == most;",
-                to: "full_d = items_q > most;",
-            },
+            FULL_LATE,
             Bug {
                 what: "an item leaves while the next one waits for the receiver",
                 from: "assign fetch = !empty_q & m_ready;",
@@ -148,11 +151,7 @@ pub(super) const PROOFS: &[Proof] = &[
         depth: 3,
         reach: 24,
         bugs: &[
-            Bug {
-                what: "full one item late",
-                from: "full_d = items_q == most;",
-                to: "full_d = items_q > most;",
-            },
+            FULL_LATE,
             Bug {
                 what: "an item leaves while the next one waits for the receiver",
                 from: "assign fetch = !empty_q & (m_ready | !held_q);",

@@ -1,0 +1,67 @@
+//! One side of a connection: what it has posted, and what it is to find.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use ferroce_sim::testhost::Mr;
+
+/// A message under way.
+pub(super) struct Sent {
+    pub(super) number: u32,
+    pub(super) index: u16,
+    pub(super) slot: usize,
+    pub(super) len: usize,
+    pub(super) opcode: u8,
+    /// It is about a region that is lent.
+    pub(super) lent: bool,
+    /// A completion of its own tells of it.
+    pub(super) signaled: bool,
+    pub(super) since: u64,
+}
+
+/// What a receiver is to find.
+pub(super) struct Inbound {
+    pub(super) number: u32,
+    pub(super) len: usize,
+    pub(super) imm: Option<u32>,
+    /// Key of a region that is given back.
+    pub(super) inv: Option<u32>,
+    /// Place of a WRITE, which has no receive buffer.
+    pub(super) written: Option<usize>,
+    /// A completion tells.
+    pub(super) announced: bool,
+}
+
+/// One side of a connection.
+pub(super) struct End {
+    pub(super) qpn: u32,
+    pub(super) cqn: u16,
+    pub(super) memory: Option<Mr>,
+    pub(super) sent: VecDeque<Sent>,
+    pub(super) inbound: VecDeque<Inbound>,
+    pub(super) receives: BTreeMap<u16, usize>,
+    pub(super) next: u32,
+    pub(super) counter: u64,
+    /// Its end was answered.
+    pub(super) ended: Rc<Cell<bool>>,
+    pub(super) closed: bool,
+}
+
+impl End {
+    /// With nothing posted.
+    pub(super) fn new(qpn: u32, cqn: u16, memory: Option<Mr>) -> Self {
+        Self {
+            qpn,
+            cqn,
+            memory,
+            sent: VecDeque::new(),
+            inbound: VecDeque::new(),
+            receives: BTreeMap::new(),
+            next: 0,
+            counter: 0,
+            ended: Rc::default(),
+            closed: false,
+        }
+    }
+}
