@@ -17,7 +17,8 @@ pub struct ChangeAttr {
     pub min_rnr_timer: Option<u8>,
     /// Q_Key that datagrams must bring (UD).
     pub qkey: Option<u32>,
-    /// The rate that it sends with at most, Mb/s, up to 1048575; 0: that of the line. From RTR on, until RESET.
+    /// The rate of its requests at most, and of its responses to READs and atomics, Mb/s, up to 1048575; 0: that of the line. From RTR on,
+    /// until RESET.
     pub rate_limit: Option<u32>,
     /// RC: packets that it may have outstanding at most; 0: any number. A READ counts those of its responses, and goes if it is longer.
     /// From RTR on, until RESET.

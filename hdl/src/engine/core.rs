@@ -177,7 +177,7 @@ impl<
         copy!(receive <= self; enable, notify, classes);
         copy!(self <= receive; pause_send);
         copy!(transmit <= self; notify, congestion, classes);
-        copy!(transmit <= receive; cnp_received, response_reserve, response_give_back);
+        copy!(transmit <= receive; cnp_received, response_sent, response_reserve, response_give_back);
         forward!(sq_doorbell <= transmit.doorbell);
         forward!(rq_doorbell <= receive.doorbells);
         forward!(transmit.answer <= receive.answer);
@@ -185,7 +185,7 @@ impl<
         forward!(transmit.cnp <= receive.cnp);
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
-        copy!(receive <= transmit; response_room, response_read_done, response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
+        copy!(receive <= transmit; response_rate, response_room, response_read_done, response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
         receive.sq_failed = transmit.close_valid;
         // both of the stage that does the command, which is answered before the next one comes
         receive.sq_reset = transmit.sq_query_valid & control.sq_command.payload.reset;

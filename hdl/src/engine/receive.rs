@@ -21,6 +21,7 @@ use crate::prelude::*;
 use crate::queue::rq_fetch::RqFetch;
 use crate::transport::congestion::notify::Notify;
 use crate::transport::congestion::notify_types::{NotifyCounts, NotifySetup};
+use crate::transport::congestion::pace_types::{PaceGrant, PaceRate};
 use crate::transport::place_order::PlaceOrder;
 use crate::transport::requester::track::Track;
 use crate::transport::responder::Responder;
@@ -82,6 +83,10 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub response: StreamOut<TxDesc>,
     /// Payload of READ responses to fetch.
     pub response_payload: StreamOut<GatherCmd>,
+    /// Responses of a queue pair leave; one cycle.
+    pub response_sent: Signal<Out, Valid<PaceGrant>>,
+    /// The rate of a queue pair changes, for its responses.
+    pub response_rate: Signal<In, Valid<PaceRate>>,
     /// Room for it that is taken ahead.
     pub response_reserve: Signal<Out, Valid<PayloadSize>>,
     /// Of this, what is not asked for.
@@ -330,6 +335,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(response <= reply.desc);
         forward!(response_payload <= reply.gather);
         response_reserve = reply.reserve;
+        response_sent = reply.sent;
+        reply.rate = response_rate;
         response_give_back = reply.give_back;
         reply.payload_room = response_room;
         reply.payload_read = response_read_done;

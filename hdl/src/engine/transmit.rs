@@ -11,7 +11,7 @@ use crate::eth::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;
-use crate::transport::congestion::pace_types::CongestionSetup;
+use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 use crate::transport::requester::decision::SqCounts;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::requester::recall_filter::RecallFilter;
@@ -151,6 +151,10 @@ pub struct TransmitSide<
     pub cnp_received: Signal<In, Valid<Bits<16>>>,
     /// Congestion control had no room for a CNP; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// Responses of a queue pair were granted.
+    pub response_sent: Signal<In, Valid<PaceGrant>>,
+    /// The rate of a queue pair changes, for its responses.
+    pub response_rate: Signal<Out, Valid<PaceRate>>,
     /// Send WQEs being read.
     pub fetches: Signal<Out, Activity>,
     /// Send WQEs that wait for their checks or their grant.
@@ -206,6 +210,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         requester.congestion = congestion;
         requester.cnp = cnp_received;
         cnp_lost = requester.cnp_lost;
+        requester.responses = response_sent;
+        response_rate = requester.rate;
         requester.image_qpn = tables.qpn.low::<Q>();
         requester.sq_image = tables.sq;
         requester.av_image = tables.av;

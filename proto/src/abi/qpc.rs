@@ -73,7 +73,7 @@ layout! { $
         ot_base: u32 [24],
         /// Address of the send queue, 64-byte aligned.
         sq_base: u64 [64],
-        /// Its packets leave at this rate at most, Mb/s; 0 = that of the line.
+        /// Its requests leave at this rate at most, and so do its responses to READs and atomics, Mb/s; 0 = that of the line.
         rate_limit: u32 [20],
         /// Reserved, 0.
         rsv1: u16 [12],

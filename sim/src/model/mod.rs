@@ -22,7 +22,7 @@
 //! | `congestion` | DCQCN, start times |
 //! | `exceptions` | exception queue |
 //! | `notify` | marks of congestion, CNPs |
-//! | `pacing` | rates of send queues |
+//! | `pacing` | rates of queue pairs |
 //! | `tx` | frames, arbitration, the pace of the port |
 //! | `stats` | statistics |
 //!
@@ -256,7 +256,7 @@ impl Model {
         let qp = &mut self.qps[qpn as usize];
         let mut start = None;
         if qp.wants_request() && !blocked {
-            let at = qp.sq.pacing.start(now, &self.reaction);
+            let at = qp.sq.pacing.start(now, false, &self.reaction);
             if at > now {
                 start = Some(at);
             } else {
@@ -264,7 +264,16 @@ impl Model {
             }
         }
         if qp.wants_response() {
-            self.responses.add(qpn);
+            let at = if qp.response_has_data() {
+                qp.sq.pacing.start(now, true, &self.reaction)
+            } else {
+                now
+            };
+            if at > now {
+                start = Some(start.map_or(at, |start| start.min(at)));
+            } else {
+                self.responses.add(qpn);
+            }
         }
         self.timers.set(qpn, qp.deadline());
         self.starts.set(qpn, start);

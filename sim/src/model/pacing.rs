@@ -1,4 +1,4 @@
-//! Reaction point: the rates of the send queues, and when their packets may leave (docs/congestion.md).
+//! Reaction point: the rates of the queue pairs, and when their requests and responses may leave (docs/congestion.md).
 
 use ferroce_proto::abi::qpc::RATE_HEADERS;
 use ferroce_proto::abi::rates::{RpConfig, line_rate};
@@ -71,7 +71,7 @@ impl Reaction {
     }
 }
 
-/// The pace of a send queue.
+/// The pace of a queue pair. Requests and responses each have its rate.
 #[derive(Clone, Default)]
 pub(super) struct Pacing {
     /// The limit that the host sets, Mb/s; 0: none.
@@ -80,7 +80,8 @@ pub(super) struct Pacing {
     control: Option<Box<Dcqcn>>,
     /// The rate, Mb/s, if there is one.
     rate: Option<u32>,
-    pace: Pace,
+    requests: Pace,
+    responses: Pace,
 }
 
 impl Pacing {
@@ -107,18 +108,32 @@ impl Pacing {
         control.on_cnp(now * NS_PER_CYCLE);
     }
 
-    /// A packet left.
-    pub(super) fn on_sent(&mut self, now: u64, payload: usize, reaction: &Reaction) {
+    /// A request, or a response with data, left.
+    pub(super) fn on_sent(
+        &mut self,
+        now: u64,
+        responses: bool,
+        payload: usize,
+        reaction: &Reaction,
+    ) {
         let bytes = payload as u32 + RATE_HEADERS;
         if let Some(control) = &mut self.control {
             control.set(reaction.params, reaction.line());
             control.on_sent(now * NS_PER_CYCLE, bytes);
         }
-        self.pace.grant(bytes);
+        self.pace(responses).grant(bytes);
     }
 
-    /// The cycle in which the next packet may leave, `now` or later; at the latest that in which it is to be asked again.
-    pub(super) fn start(&mut self, now: u64, reaction: &Reaction) -> u64 {
+    fn pace(&mut self, responses: bool) -> &mut Pace {
+        if responses {
+            &mut self.responses
+        } else {
+            &mut self.requests
+        }
+    }
+
+    /// The cycle in which the next request or response may leave, `now` or later; at the latest that in which it is to be asked again.
+    pub(super) fn start(&mut self, now: u64, responses: bool, reaction: &Reaction) -> u64 {
         let control = self.control.as_mut().and_then(|control| {
             control.set(reaction.params, reaction.line());
             control.advance(now * NS_PER_CYCLE);
@@ -128,19 +143,20 @@ impl Pacing {
         let rate = control.into_iter().chain(limit).min();
         if rate != self.rate {
             self.rate = rate;
-            self.pace.set_rate(now, rate);
+            self.requests.set_rate(now, rate);
+            self.responses.set_rate(now, rate);
         }
         if rate.is_none() {
             return now;
         }
-        let start = self.pace.start(now, false);
+        let start = self.pace(responses).start(now, false);
         let next = self.control.as_ref().and_then(|c| c.next_event());
         let asked = next.map_or(u64::MAX, |ns| ns.div_ceil(NS_PER_CYCLE));
         start.min(asked.max(now + 1)).max(now)
     }
 
     /// See [`start`](Self::start): the packet may leave in this cycle.
-    pub(super) fn is_due(&mut self, now: u64, reaction: &Reaction) -> bool {
-        self.start(now, reaction) <= now
+    pub(super) fn is_due(&mut self, now: u64, responses: bool, reaction: &Reaction) -> bool {
+        self.start(now, responses, reaction) <= now
     }
 }

@@ -77,6 +77,12 @@ impl QueuePair {
         !self.rq.responses.is_empty()
     }
 
+    /// The next response answers a READ or an atomic: it keeps to the rate of the queue pair.
+    pub(super) fn response_has_data(&self) -> bool {
+        let next = self.rq.responses.front();
+        next.is_some_and(|next| !matches!(next, Response::Ack { .. }))
+    }
+
     /// Everything up to a packet that asks for it is done. READs and atomics have their own response.
     pub(super) fn acknowledge(&mut self, packet: &Received) {
         if matches!(

@@ -198,18 +198,20 @@ impl Model {
             let qpn = lane.take()?;
             let qp = &mut self.qps[qpn as usize];
             let (now, reaction) = (self.env.now, &self.reaction);
-            let packet = if responses {
-                qp.next_response(&mut self.env)
-            } else if qp.sq.pacing.is_due(now, reaction) {
-                let packet = qp.next_request(&mut self.env);
-                if let Some(packet) = &packet {
-                    qp.sq.pacing.on_sent(now, packet.payload.len(), reaction);
-                }
-                packet
-            } else {
+            let paced = !responses || qp.response_has_data();
+            if paced && !qp.sq.pacing.is_due(now, responses, reaction) {
                 self.schedule(qpn, false);
                 continue;
+            }
+            let packet = if responses {
+                qp.next_response(&mut self.env)
+            } else {
+                qp.next_request(&mut self.env)
             };
+            if let Some(packet) = packet.as_ref().filter(|_| paced) {
+                let bytes = packet.payload.len();
+                qp.sq.pacing.on_sent(now, responses, bytes, reaction);
+            }
             let frame = packet.map(|packet| {
                 let kind = match packet.opcode {
                     Opcode::RcAck => Kind::Ack,

@@ -76,6 +76,7 @@ impl Rig {
         });
         let av_we = rig.bench.dut().input("av_we").unwrap();
         rig.bench.dut_mut().set(av_we, 0);
+        rig.set_rate(0);
         rig.set_done(0);
         rig.reset();
         for qpn in 0..1 << Q {
@@ -126,6 +127,22 @@ impl Rig {
         set(dut, "av_we", 1);
         self.step();
         set(self.bench.dut_mut(), "av_we", 0);
+    }
+
+    /// The responses of a queue pair have a rate in Mb/s from now on; 0: none.
+    pub(crate) fn rate(&mut self, qpn: u32, mbps: u64) {
+        let gap = (2000_u64 << 20).checked_div(mbps).unwrap_or(0);
+        // a byte takes `gap` cycles of 2^-20: 2^30 / gap bytes in 1024 cycles
+        let span = (1_u64 << 30).checked_div(gap).and_then(u64::checked_ilog2);
+        let span = u64::from(span.unwrap_or(0));
+        self.set_rate(1 << 52 | span << 47 | gap << 16 | u64::from(qpn));
+        self.step();
+        self.set_rate(0);
+    }
+
+    fn set_rate(&mut self, bits: u64) {
+        let input = self.bench.dut().input("rate").unwrap();
+        self.bench.dut_mut().set(input, bits);
     }
 
     /// Payload writes done.

@@ -49,6 +49,7 @@ mod read;
 mod read_loss;
 mod registers;
 mod response;
+mod response_rates;
 mod retry;
 mod rnr;
 pub mod run;
@@ -121,6 +122,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Notification of congestion", notification::CASES),
     topic("CNPs that arrive", cnp::CASES),
     topic("Rates and congestion control", rates::CASES),
+    topic("Rates of responses", response_rates::CASES),
     topic("Packets outstanding", outstanding::CASES),
     topic("Traffic classes", classes::CASES),
     topic("Pauses of the peer", pauses::CASES),

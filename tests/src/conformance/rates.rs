@@ -12,7 +12,7 @@ use super::bench::{Bench, Conn, Sent};
 use super::notification::marked;
 use super::{cases, check};
 
-const RATES: u32 = feature::RC | feature::RATES;
+pub(super) const RATES: u32 = feature::RC | feature::RATES;
 /// With a notification point on the other side.
 const DCQCN: u32 = RATES | feature::CNP;
 
@@ -36,16 +36,16 @@ cases! {
     rate_without_reaction, DCQCN, "abi regs", "With RP_CONFIG.enable = 0 a CNP is counted and slows nothing down.";
 }
 
-const CYCLES_PER_US: u64 = 250;
+pub(super) const CYCLES_PER_US: u64 = 250;
 /// Bytes of a packet beside its payload, as rates count them.
 const HEADERS: u64 = 64;
 
 /// Cycles from packet to packet.
-fn gap(payload: u64, mbps: u64) -> u64 {
+pub(super) fn gap(payload: u64, mbps: u64) -> u64 {
     (payload + HEADERS) * 8 * CYCLES_PER_US / mbps
 }
 
-fn limited(mbps: u32) -> QpOptions {
+pub(super) fn limited(mbps: u32) -> QpOptions {
     QpOptions {
         rate_limit: mbps,
         timeout: 12,
@@ -53,8 +53,30 @@ fn limited(mbps: u32) -> QpOptions {
     }
 }
 
+/// The limit of the queue pair of `side` is `mbps` from now on.
+pub(super) fn set_limit(c: &mut Conn, side: Side, mbps: u32) {
+    let (host, qpn, peer) = match side {
+        Side::A => (&mut c.pair.a, c.qa, c.pair.b.peer(c.qb)),
+        Side::B => (&mut c.pair.b, c.qb, c.pair.a.peer(c.qa)),
+    };
+    let [sq, ..] = host.images(qpn, &peer);
+    let sq = SqCtx {
+        rate_limit: mbps,
+        ..SqCtx::parse(&sq)
+    };
+    let head = CmdHead {
+        opcode: opcode::MODIFY_QP,
+        index: qpn,
+        qp_sq: true,
+        ..CmdHead::default()
+    };
+    let blank = [0; 64];
+    let answer = host.command(head, &[sq.emit(), blank, blank]);
+    check("status of the command", answer.status, 0);
+}
+
 /// Memory that A sends from and writes to.
-fn memory(c: &mut Conn) -> (Mr, Mr) {
+pub(super) fn memory(c: &mut Conn) -> (Mr, Mr) {
     (
         c.a.create_mr(&pattern(1 << 14, 1), Rights::ALL),
         c.b.create_mr(&[0; 1 << 14], Rights::ALL),
@@ -68,18 +90,23 @@ fn write((source, target): &(Mr, Mr), len: u32) -> Work {
 
 /// Cycles from the first to the last of the next `count` requests that A sends.
 fn span(c: &mut Conn, count: usize) -> u64 {
-    let requests = |c: &Conn| {
-        let sent = c.pair.sent.iter().filter(|(side, _)| *side == Side::A);
-        let requests = sent.filter(|(_, frame)| {
+    span_from(c, Side::A, count)
+}
+
+/// Cycles from the first to the last of the next `count` packets from `side` that are no acknowledgement and no CNP.
+pub(super) fn span_from(c: &mut Conn, side: Side, count: usize) -> u64 {
+    let packets = |c: &Conn| {
+        let sent = c.pair.sent.iter().filter(|(from, _)| *from == side);
+        let packets = sent.filter(|(_, frame)| {
             !matches!(Sent::parse(frame).opcode(), Opcode::RcAck | Opcode::Cnp)
         });
-        requests.count()
+        packets.count()
     };
-    let before = requests(c);
+    let before = packets(c);
     let mut first = None;
     let end = c.pair.a.nic.now() + 4_000_000;
     loop {
-        let sent = requests(c) - before;
+        let sent = packets(c) - before;
         let now = c.pair.a.nic.now();
         if sent > 0 && first.is_none() {
             first = Some(now);
@@ -87,7 +114,7 @@ fn span(c: &mut Conn, count: usize) -> u64 {
         if sent >= count {
             return now - first.expect("the first was seen");
         }
-        assert!(now < end, "{sent} of {count} requests left");
+        assert!(now < end, "{sent} of {count} packets left");
         c.pair.run(8);
     }
 }
@@ -102,12 +129,18 @@ fn leaves_at(c: &mut Conn, count: u64, gap: u64) {
 #[track_caller]
 fn leaves_in_turns(c: &mut Conn, count: u64, gap: u64, early: u64) {
     let cycles = span(c, count as usize);
+    check_span(cycles, count, gap, early);
+}
+
+/// `count` packets left within `cycles`: `gap` apart on average, some of them up to `early` cycles before.
+#[track_caller]
+pub(super) fn check_span(cycles: u64, count: u64, gap: u64, early: u64) {
     let expected = (count - 1) * gap;
     // a start is a slot late at most; the first WQE has to be read, in a loaded host for some microseconds
     let range = expected.saturating_sub(600 + expected / 50 + early)..=expected + 2500;
     assert!(
         range.contains(&cycles),
-        "{count} requests leave within {cycles} cycles, expected {expected}"
+        "{count} packets left within {cycles} cycles, expected {expected}"
     );
 }
 
@@ -186,8 +219,9 @@ fn rate_limit_of_middling_messages(bench: &mut Bench) {
 }
 
 fn rate_limit_of_reads(bench: &mut Bench) {
-    let mut c = bench.connect(limited(50));
+    let mut c = bench.connect(limited(0));
     let (own, far) = memory(&mut c);
+    set_limit(&mut c, Side::A, 50);
     c.post_all(&vec![Work::read(&[own.sge(0, 4096)], &far, 0); 8]);
     leaves_at(&mut c, 8, gap(0, 50));
 }
@@ -218,21 +252,7 @@ fn rate_limit_is_lifted(bench: &mut Bench) {
     let memory = memory(&mut c);
     post(&mut c, &memory, 4, 1000);
     c.succeeds(Side::A, 0);
-    let peer = c.pair.b.peer(c.qb);
-    let [sq, ..] = c.pair.a.images(c.qa, &peer);
-    let sq = SqCtx {
-        rate_limit: 0,
-        ..SqCtx::parse(&sq)
-    };
-    let head = CmdHead {
-        opcode: opcode::MODIFY_QP,
-        index: c.qa,
-        qp_sq: true,
-        ..CmdHead::default()
-    };
-    let blank = [0; 64];
-    let answer = c.pair.a.command(head, &[sq.emit(), blank, blank]);
-    check("status of the command", answer.status, 0);
+    set_limit(&mut c, Side::A, 0);
     let cycles = span(&mut c, 3);
     assert!(
         cycles < 300 * CYCLES_PER_US,

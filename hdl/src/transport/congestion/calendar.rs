@@ -50,6 +50,8 @@ pub struct Calendar<const Q: usize, const W: usize> {
     pub paced_qpn: Signal<Out, Bits<16>>,
     /// It is.
     pub paced: Signal<Out, Bit>,
+    /// Its gap: cycles a byte, in 2^-20; 0 if it is not.
+    pub gap: Signal<Out, Bits<31>>,
     /// Log2 of the bytes that its rate sends in 1024 cycles, 0 at least.
     pub span: Signal<Out, Bits<5>>,
     /// The tables are swept after reset.
@@ -196,6 +198,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         }
         paced_qpn = gaps.qpn;
         paced = gaps.gap.any();
+        gap = gaps.gap;
         span = gaps.span;
 
         // 1: read

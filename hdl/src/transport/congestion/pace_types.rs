@@ -42,6 +42,16 @@ payload! {
         span: Bits<5>,
     }
 
+    /// The rate of a queue pair from now on.
+    PaceRate {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Cycles a byte, in 2^-20; 0 if nothing limits it.
+        gap: Bits<31>,
+        /// Log2 of the bytes that its rate sends in 1024 cycles, 0 at least.
+        span: Bits<5>,
+    }
+
     /// A send queue begins anew, by command.
     PaceRenewal {
         /// Queue pair.

@@ -42,6 +42,8 @@ pub struct ReactionPoint<const Q: usize, const W: usize> {
     pub paced_qpn: Signal<Out, Bits<16>>,
     /// It is.
     pub paced: Signal<Out, Bit>,
+    /// Its gap: cycles a byte, in 2^-20; 0 if it is not.
+    pub gap: Signal<Out, Bits<31>>,
     /// Log2 of the bytes that its rate sends in 1024 cycles, 0 at least.
     pub span: Signal<Out, Bits<5>>,
     /// A CNP found no room; one cycle.
@@ -78,6 +80,7 @@ impl<const Q: usize, const W: usize> Logic for ReactionPoint<Q, W> {
         paced_valid = calendar.paced_valid;
         paced_qpn = calendar.paced_qpn;
         paced = calendar.paced;
+        gap = calendar.gap;
         span = calendar.span;
         lost = control.lost;
         takes = control.ready;

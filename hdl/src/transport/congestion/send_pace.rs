@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  CNPs ────► queue ─┐
-//!  grants ─► queue ──┼─► events ─► reaction_point ─► queue pairs that may start, and who is paced
+//!  grants, of responses too ─► queues ──┼─► events ─► reaction_point ─► queue pairs that may start, and who is paced
 //!  commands ─► one ──┴─► limits ──────┘ ▲
 //!  orders ──────────────────────────────┘
 //! ```
@@ -31,6 +31,8 @@ pub struct SendPace<const Q: usize> {
     pub cnp: Signal<In, Valid<Bits<16>>>,
     /// Packets were granted to a queue pair.
     pub granted: Signal<In, Valid<PaceGrant>>,
+    /// Responses of a queue pair were granted.
+    pub responses: Signal<In, Valid<PaceGrant>>,
     /// A paced queue pair got a grant, or wants to start, or both.
     pub order: Signal<In, Valid<PaceOrder>>,
     /// A send queue begins anew.
@@ -47,6 +49,8 @@ pub struct SendPace<const Q: usize> {
     pub paced_qpn: Signal<Out, Bits<16>>,
     /// How.
     pub pace_class: Signal<Out, PaceClass>,
+    /// The rate of a queue pair changes, for its responses.
+    pub rate: Signal<Out, Valid<PaceRate>>,
     /// A CNP is lost; one cycle.
     pub lost: Signal<Out, Bit>,
     /// Tables are swept after reset.
@@ -58,6 +62,7 @@ pub struct SendPace<const Q: usize> {
     /// Cycles until the next one passes.
     gate: Reg<Bits<4>>,
     grants: Fifo<PaceGrant, 4>,
+    response_grants: Fifo<PaceGrant, 4>,
     point: ReactionPoint<Q, 10>,
     cycle: Reg<Bits<8>>,
     tick: Reg<Bit>,
@@ -103,12 +108,16 @@ impl<const Q: usize> Logic for SendPace<Q> {
         let has_cnp = cnps.m.valid & !gate.any() & point.takes;
         grants.s.valid = granted.valid;
         grants.s.payload = granted.payload;
+        response_grants.s.valid = responses.valid;
+        response_grants.s.payload = responses.payload;
 
         // events: CNPs before grants, and a renewal behind either
         point.events.payload = no_event;
         cnps.m.ready = false;
         grants.m.ready = false;
-        if resets & (yields | (!has_cnp & !grants.m.valid)) {
+        response_grants.m.ready = false;
+        let has_grant = grants.m.valid | response_grants.m.valid;
+        if resets & (yields | (!has_cnp & !has_grant)) {
             point.events.payload.kind = CongestionEventKind::Reset;
             point.events.payload.qpn = current.qpn;
             if point.events.ready {
@@ -129,8 +138,14 @@ impl<const Q: usize> Logic for SendPace<Q> {
             point.events.payload.bytes = grants.m.payload.bytes.resize::<24>();
             grants.m.ready = point.events.ready;
             yields = true;
+        } else if response_grants.m.valid {
+            point.events.payload.kind = CongestionEventKind::Sent;
+            point.events.payload.qpn = response_grants.m.payload.qpn;
+            point.events.payload.bytes = response_grants.m.payload.bytes.resize::<24>();
+            response_grants.m.ready = point.events.ready;
+            yields = true;
         }
-        point.events.valid = resets | has_cnp | grants.m.valid;
+        point.events.valid = resets | has_cnp | has_grant;
 
         point.limits.valid = limits;
         point.limits.payload = no_update;
@@ -156,6 +171,10 @@ impl<const Q: usize> Logic for SendPace<Q> {
         paced_qpn = point.paced_qpn;
         pace_class.paced = point.paced;
         pace_class.span = point.span;
+        rate.valid = point.paced_valid;
+        rate.payload.qpn = point.paced_qpn;
+        rate.payload.gap = point.gap;
+        rate.payload.span = point.span;
         lost = point.lost | overflows;
         ready = point.ready;
     }

@@ -18,7 +18,7 @@ use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::types::{Activity, Answer, CqToken, Departure, FetchedWqe, ReadReq, Recall};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
-use crate::transport::congestion::pace_types::CongestionSetup;
+use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 use crate::transport::congestion::send_pace::SendPace;
 
 /// Messages of which the departure waits, of 256, below which eight more may leave.
@@ -55,6 +55,10 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub cnp: Signal<In, Valid<Bits<16>>>,
     /// A CNP found no room; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// Responses of a queue pair were granted.
+    pub responses: Signal<In, Valid<PaceGrant>>,
+    /// The rate of a queue pair changes, for its responses.
+    pub rate: Signal<Out, Valid<PaceRate>>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// Queue pair of the image.
@@ -164,6 +168,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         pace.setup = congestion;
         pace.cnp = cnp;
         pace.granted = state.sent;
+        copy!(pace <= self; responses);
+        rate = pace.rate;
         copy!(pace <= state; order, renewal);
         copy!(state <= pace; paced_valid, paced_qpn, pace_class);
         state.pause = pace.crowded;

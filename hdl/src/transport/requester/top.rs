@@ -10,7 +10,7 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::prelude::*;
-use crate::transport::congestion::pace_types::CongestionSetup;
+use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 
 /// Requester of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(Block)]
@@ -38,6 +38,10 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub cnp: Signal<In, Valid<Bits<16>>>,
     /// Congestion control had no room for a CNP; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// Responses of a queue pair were granted.
+    pub responses: Signal<In, Valid<PaceGrant>>,
+    /// The rate of a queue pair changes, for its responses.
+    pub rate: Signal<Out, Valid<PaceRate>>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// A command writes the address vector of `image_qpn`.
@@ -136,6 +140,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         queues.congestion = congestion;
         queues.cnp = cnp;
         cnp_lost = queues.cnp_lost;
+        copy!(queues <= self; responses);
+        rate = queues.rate;
         queues.sq_we = sq_we;
         queues.image_qpn = image_qpn;
         queues.sq_image = sq_image;

@@ -14,7 +14,7 @@ use crate::prelude::*;
 
 /// Admission.
 #[derive(Block)]
-pub struct Admit<const Q: usize> {
+pub struct Admit {
     /// Clock and reset.
     pub clock: ClkRst,
     /// What placements led to.
@@ -24,7 +24,7 @@ pub struct Admit<const Q: usize> {
     /// Replies past their fence.
     pub releases: StreamIn<Op>,
     /// Queue pairs whose turn it is.
-    pub list: StreamIn<Bits<Q>>,
+    pub list: StreamIn<DueReply>,
     /// Ends of turns.
     pub served: StreamIn<Op>,
     /// Atomics done.
@@ -63,10 +63,9 @@ pub struct Admit<const Q: usize> {
     blank: Zero<Op>,
 }
 
-impl<const Q: usize> Logic for Admit<Q> {
+impl Logic for Admit {
     describe!(
         "reply_admit",
-        format!("q{Q}"),
         "Puts operations on queue pairs into one sequence."
     );
 
@@ -126,7 +125,7 @@ impl<const Q: usize> Logic for Admit<Q> {
             op = releases.payload;
         } else if grant.bit(1) {
             op.kind = OpKind::Turn;
-            op.qpn = list.payload.resize::<16>();
+            copy!(op <= list.payload; qpn, log_bytes);
         } else if grant.bit(2) {
             op = served.payload;
         } else if grant.bit(3) {

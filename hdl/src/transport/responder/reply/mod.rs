@@ -3,7 +3,7 @@
 //! ```text
 //!  tokens, replies ─► admit ─► state ─┬─► acknowledgements ─────────────────────────────┐
 //!                       ▲             ├─► fences ─► admit                               ├─► desc
-//!                       │             ├─► list of queue pairs ─► admit                  │
+//!                       │             ├─► pace: queue pairs ─► admit                    │
 //!                       │             └─► turns ─► part ─► region check ─► exit ════════╡──► gather
 //!                       └── ends of turns ◄──────────┼──────────────┘                   │
 //!                       └── atomics done ◄───────────┴► atomic: read, write, results ───┘
@@ -18,6 +18,7 @@
 //!   turn may have are in [`part`]. One is cut when there is room for its payload: between check and access nothing waits
 //!   for the wire, and `accesses` counts both. Memory is read when the payload writes of the packets before the request are done
 //!   ([`fence`]) and the atomics before it.
+//! * **Rate**: the turn of a queue pair with a rate waits until it may start ([`pace`]); an acknowledgement alone does not.
 //! * **Atomic**: executed when the reads before it are on their way; results are kept for duplicates ([`atomic`],
 //!   [`results`]).
 //! * **Duplicate**: at most 16 of a queue pair wait; one whose answer is due already is dropped.
@@ -43,6 +44,7 @@ pub mod cut_gate;
 pub mod exit;
 pub mod fence;
 pub mod order;
+pub mod pace;
 pub mod packets;
 pub mod part;
 pub mod results;
@@ -57,12 +59,14 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::prelude::*;
+use crate::transport::congestion::pace_types::{PaceGrant, PaceRate};
 use crate::transport::responder::event::{RqEvent, RqEventKind};
 use accesses::AccessCount;
 use admit::Admit;
 use atomic::AtomicUnit;
 use exit::Exit;
 use fence::Fences;
+use pace::ReplyPace;
 use packets::Packets;
 use part::Cutter;
 use state::ReplyTable;
@@ -79,6 +83,10 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub replies: StreamIn<Reply>,
     /// Payload writes done, modulo 2^16.
     pub done: Signal<In, Bits<16>>,
+    /// The rate of a queue pair changes.
+    pub rate: Signal<In, Valid<PaceRate>>,
+    /// Responses of a queue pair leave; one cycle.
+    pub sent: Signal<Out, Valid<PaceGrant>>,
     /// A command writes the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
     /// Queue pair of the address vector.
@@ -136,11 +144,11 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     /// The sweep after reset is done.
     pub ready: Signal<Out, Bit>,
 
-    admit: Admit<Q>,
+    admit: Admit,
     table: ReplyTable<Q>,
     fences: Fences,
-    list: Fifo<Bits<Q>, Q>,
-    list_next: Skid<Bits<Q>>,
+    pace: ReplyPace<Q>,
+    list_next: Skid<DueReply>,
     acks: Fifo<ReplyPacket, 4>,
     starts: Fifo<Start, 4>,
     replied: Fifo<PlaceError, 4>,
@@ -180,9 +188,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         admit.lost_psn = lost_psn;
         admit.lost_msn = lost_msn;
         losing = admit.losing;
-        admit.ready = table.ready;
+        admit.ready = table.ready & pace.ready;
         copy!(table <= admit; valid, op, word);
-        ready = table.ready;
+        ready = table.ready & pace.ready;
 
         // below 4 of 16: up to 6 operations are on their way through the table
         ack_room = !acks.level.slice::<3>(2).any();
@@ -196,9 +204,14 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         // what follows
         acks.s.valid = table.ack_valid;
         acks.s.payload = table.ack;
-        list.s.valid = table.list_valid;
-        list.s.payload = table.list_qpn;
-        forward!(list_next.s <= list.m);
+        pace.listed = table.list_valid;
+        pace.qpn = table.list_qpn;
+        pace.runs = table.list_runs;
+        pace.ahead_qpn = table.ahead_qpn;
+        pace.rate = rate;
+        pace.sent = cutter.sent;
+        sent = cutter.sent;
+        forward!(list_next.s <= pace.m);
         starts.s.valid = table.start_valid;
         starts.s.payload = table.start;
         fences.valid = table.enter;

@@ -6,7 +6,8 @@
 //!                                                                        └─► AtomicOp
 //! ```
 //!
-//! A turn ends with the reply, or behind 128 packets (path MTU 256 and 512), 64 (1024), 32 (2048) or 16 (4096). A turn
+//! A turn ends with the reply, or behind 64 KiB or 128 packets; that of a queue pair with a rate behind fewer
+//! ([`pace`](super::pace)). A turn
 //! for which nothing can be done now, a READ behind atomics under way or an atomic that finds 16 under way, is one packet
 //! with `waits`. The check of a duplicate atomic and of a turn that waits always passes: it has no bytes.
 //!
@@ -23,6 +24,8 @@ use crate::bus::types::image::AvCtx;
 use crate::bus::types::{Activity, MrReq, MrRight, PayloadSize};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
+use crate::transport::congestion::pace_types::PaceGrant;
+use ferroce_proto::abi::qpc::RATE_HEADERS;
 
 /// Cutter of replies of 2^Q queue pairs.
 #[derive(Block)]
@@ -59,6 +62,8 @@ pub struct Cutter<const Q: usize> {
     pub roomy: Signal<In, Bit>,
     /// Payload of `cut` for which room is taken.
     pub reserve: Signal<Out, Valid<PayloadSize>>,
+    /// A turn ends: its bytes, with headers.
+    pub sent: Signal<Out, Valid<PaceGrant>>,
     /// A packet passed the exit.
     pub passed: Signal<In, Bit>,
     /// An atomic is over.
@@ -84,6 +89,7 @@ pub struct Cutter<const Q: usize> {
     psn_4: Dff<Bits<24>>,
     addr_4: Dff<Bits<64>>,
     left_4: Dff<Bits<32>>,
+    count_4: Dff<Bits<8>>,
 
     // the turn being cut
     active: Reg<Bit>,
@@ -97,10 +103,14 @@ pub struct Cutter<const Q: usize> {
     last: Dff<Bit>,
     /// Packets that the turn may still have.
     count: Dff<Bits<8>>,
+    /// Bytes that it had so far.
+    bytes: Dff<Bits<17>>,
     mtu: Dff<Bits<32>>,
     valid_q: Reg<Bit>,
     cut_q: Dff<Cut>,
     mr_q: Dff<MrReq>,
+    sent_valid: Reg<Bit>,
+    sent_q: Dff<PaceGrant>,
     atomic_valid_q: Reg<Bit>,
     atomic_q: Dff<AtomicOp>,
 }
@@ -112,16 +122,17 @@ fn plen_of(left: Bits<32>, mtu: Bits<32>, last: Bit) -> Bits<13> {
     plen.low::<13>()
 }
 
-/// Packets of a turn, by MTU code: 32 kB or 64 kB.
+/// Packets of a turn of 2^`log_bytes` bytes, 128 at most and one at least. MTU code c is 2^(7 + c) bytes.
 #[kernel_fn]
-fn quantum(mtu: Bits<3>) -> Bits<8> {
-    let packets: Bits<8> = match mtu {
-        3 => 64,
-        4 => 32,
-        5 => 16,
-        _ => 128,
-    };
-    packets
+fn quantum(mtu: Bits<3>, log_bytes: Bits<5>) -> Bits<8> {
+    let packets: Bits<10> = ((bits::<17>(1) << log_bytes) >> mtu).slice::<10>(7);
+    let mut most = packets.low::<8>();
+    if packets.slice::<2>(8).any() {
+        most = bits::<8>(128);
+    } else if !most.any() {
+        most = bits::<8>(1);
+    }
+    most
 }
 
 impl<const Q: usize> Logic for Cutter<Q> {
@@ -189,6 +200,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             psn_4 = turn_3.word.psn + turn_3.start.offset;
             addr_4 = turn_3.word.va + offset_3.resize::<64>();
             left_4 = turn_3.word.len - offset_3;
+            count_4 = quantum(turn_3.word.mtu, turn_3.start.log_bytes);
             if turn_3.word.atomic {
                 left_4 = 8;
             }
@@ -196,7 +208,18 @@ impl<const Q: usize> Logic for Cutter<Q> {
         // a packet a cycle
         let last_next = left <= (mtu << 1);
         let plen_next = plen_of(left - mtu, mtu, last_next);
+        let mut cost = plen.resize::<17>() + RATE_HEADERS;
+        if word.atomic {
+            cost = RATE_HEADERS;
+        }
+        let total = bytes + cost;
+        sent_valid = step & ends & !waits;
+        sent_q.qpn = start.qpn;
+        sent_q.bytes = total;
+        sent.valid = sent_valid;
+        sent.payload = sent_q;
         if step {
+            bytes = total;
             psn += 1;
             offset += 1;
             count -= 1;
@@ -219,7 +242,8 @@ impl<const Q: usize> Logic for Cutter<Q> {
             last = last_4;
             plen = plen_4;
             mtu = mtu_4;
-            count = quantum(turn_4.word.mtu);
+            count = count_4;
+            bytes = 0;
         }
 
         // out: the packet, its check, its atomic

@@ -39,7 +39,11 @@ pub struct ReplyTable<const Q: usize> {
     /// A queue pair is to be listed.
     pub list_valid: Signal<Out, Bit>,
     /// Which.
-    pub list_qpn: Signal<Out, Bits<Q>>,
+    pub list_qpn: Signal<Out, Bits<16>>,
+    /// One of its replies may run.
+    pub list_runs: Signal<Out, Bit>,
+    /// The queue pair that may be listed in two cycles.
+    pub ahead_qpn: Signal<Out, Bits<Q>>,
     /// A reply runs.
     pub start_valid: Signal<Out, Bit>,
     /// Which.
@@ -78,6 +82,7 @@ pub struct ReplyTable<const Q: usize> {
     ack_q: Dff<ReplyPacket>,
     lists_q: Reg<Bit>,
     qpn_q: Dff<Bits<16>>,
+    released_q: Dff<Bits<6>>,
     starts_q: Reg<Bit>,
     start_q: Dff<Start>,
     enters_q: Reg<Bit>,
@@ -144,6 +149,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             copy!(ack_q <= state; psn, msn, syndrome);
         }
         lists_q = table.x_valid & decision.lists;
+        released_q = rules.next_state.released;
         starts_q = table.x_valid & decision.starts;
         start_q = Start {
             qpn: op_2.qpn,
@@ -153,6 +159,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             blocked: state.atomics.any(),
             save: state.save,
             saved: state.saved,
+            log_bytes: op_2.log_bytes,
         };
         enters_q = table.x_valid & decision.enters;
         slot_q = state.head + state.count.low::<5>();
@@ -175,7 +182,9 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         ack_valid = leaves_q;
         ack = ack_q;
         list_valid = lists_q;
-        list_qpn = qpn_q.low::<Q>();
+        list_qpn = qpn_q;
+        list_runs = released_q.any();
+        ahead_qpn = op_1.qpn.low::<Q>();
         start_valid = starts_q;
         start = start_q;
         enter = enters_q;

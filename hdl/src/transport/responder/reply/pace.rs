@@ -1,0 +1,219 @@
+//! Pace of the responses: a queue pair whose rate is limited waits here until its next turn may start.
+//!
+//! ```text
+//!  listed ─┬─ not paced, or an acknowledgement alone ──────────────► due ─► m
+//!          └─► waiting ─► read ─► product ─► sum ─► compare ─┬─► due
+//!                 ▲                                          │ too early
+//!                 └──────────────────────────────────────────┘
+//! ```
+//!
+//! A turn of B bytes puts the next one off by B times the gap, the time of a byte at the rate of its queue pair. Nothing is
+//! planned: those that wait are looked at in turn, with the rate of that moment, so a rate change counts at once. A turn
+//! has what the rate sends in 1024 cycles, a packet at least ([`part`](super::part)).
+//!
+//! Idle time is no credit. A queue pair that waited keeps its schedule, however late it was looked at; one that comes less
+//! than 256 cycles late does too. A queue pair that is listed for an acknowledgement has a turn of a packet at most, if
+//! a READ comes meanwhile.
+//!
+//! Rate: one that waits in 8 cycles. So a start is 8 cycles late for each queue pair that waits, on average exact. Latency: of one that
+//! is not paced none. Times go round after 73 minutes: one that was idle for just as long may wait for its latest turn again.
+use super::types::{DueReply, ReplyRate, WaitingReply};
+use crate::bus::valid::Valid;
+use crate::prelude::*;
+use crate::transport::congestion::pace_types::{PaceGrant, PaceRate};
+
+/// Log2 of the bytes of the longest turn.
+const WHOLE: u64 = 16;
+/// One that comes so many cycles late keeps its schedule, as a power of two.
+const LATE: usize = 8;
+
+/// What is done with the queue pair that is looked at.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum PaceStep {
+    /// The tables are cleared.
+    Sweep,
+    /// The next one is taken.
+    Pick,
+    /// Its rate, its bytes and its latest start are there.
+    Read,
+    /// The product is made.
+    Multiply,
+    /// Another cycle of that.
+    Wait,
+    /// The next start is made.
+    Sum,
+    /// It is compared with the time.
+    Compare,
+    /// It is due, or waits again.
+    Put,
+}
+
+/// Pace of the responses of 2^Q queue pairs.
+#[derive(Block)]
+pub struct ReplyPace<const Q: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// A rate changed.
+    pub rate: Signal<In, Valid<PaceRate>>,
+    /// A queue pair that may be listed a cycle later, or not.
+    pub ahead_qpn: Signal<In, Bits<Q>>,
+    /// A queue pair is listed.
+    pub listed: Signal<In, Bit>,
+    /// With `listed`: which.
+    pub qpn: Signal<In, Bits<16>>,
+    /// With `listed`: one of its replies may run.
+    pub runs: Signal<In, Bit>,
+    /// A turn ended.
+    pub sent: Signal<In, Valid<PaceGrant>>,
+    /// Queue pairs whose turn may start.
+    pub m: StreamOut<DueReply>,
+    /// The tables are swept after reset.
+    pub ready: Signal<Out, Bit>,
+
+    /// Whether a queue pair is paced: a copy of `rates` that is read a cycle ahead.
+    paced: Ram<Bits<1>, Q>,
+    paced_q: Dff<Bit>,
+    rates: Ram<ReplyRate, Q>,
+    /// Bytes of the latest turn; 0 when one is due, until it ends.
+    sizes: Ram<Bits<17>, Q>,
+    /// The latest start, in 2^-8 cycles.
+    starts: Ram<Bits<48>, Q>,
+    waiting: Fifo<WaitingReply, Q>,
+    due: Fifo<DueReply, Q>,
+
+    now: Reg<Bits<40>>,
+    step: Reg<PaceStep>,
+    sweep: Reg<Bits<Q>>,
+    current: Dff<WaitingReply>,
+    log_bytes: Dff<Bits<5>>,
+    start: Dff<Bits<48>>,
+    product: Product<17, 31, 48>,
+    span: Dff<Bits<36>>,
+    age: Dff<Bits<48>>,
+    next_start: Dff<Bits<48>>,
+    late: Dff<Bits<49>>,
+    no_rate: Zero<ReplyRate>,
+}
+
+impl<const Q: usize> Logic for ReplyPace<Q> {
+    describe!(
+        "reply_pace",
+        format!("q{Q}"),
+        "Queue pairs whose responses are paced, until their next turn may start."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        now = now + 1;
+        let sweeps = step == PaceStep::Sweep;
+        ready = !sweeps;
+
+        // rates
+        let changed = rate.payload;
+        paced.re = true;
+        paced.raddr = ahead_qpn;
+        paced_q = paced.rdata.bit(0);
+        paced.we = sweeps | rate.valid;
+        paced.waddr = changed.qpn.low::<Q>();
+        paced.wdata = bits::<1>(0).replace_bit(0, changed.gap.any());
+        rates.we = sweeps | rate.valid;
+        rates.waddr = changed.qpn.low::<Q>();
+        copy!(rates.wdata <= changed; gap, span);
+        sizes.we = sweeps | sent.valid;
+        sizes.waddr = sent.payload.qpn.low::<Q>();
+        sizes.wdata = sent.payload.bytes;
+        starts.we = sweeps;
+        starts.waddr = current.qpn.low::<Q>();
+        if sweeps {
+            sweep = sweep + 1;
+            paced.waddr = sweep;
+            paced.wdata = bits::<1>(0);
+            rates.waddr = sweep;
+            rates.wdata = no_rate;
+            sizes.waddr = sweep;
+            sizes.wdata = bits::<17>(0);
+            starts.waddr = sweep;
+        }
+
+        // listed: due at once, or to wait; each queue pair is here once, so there is room
+        let waits = listed & runs & paced_q;
+        let lists = listed & !waits;
+        waiting.s.valid = waits;
+        waiting.s.payload.qpn = qpn;
+        waiting.s.payload.waited = false;
+        due.s.valid = lists;
+        due.s.payload.qpn = qpn;
+        due.s.payload.log_bytes = if paced_q { 0 } else { WHOLE };
+        assert!(!waits | waiting.s.ready, "a queue pair waits twice");
+        assert!(!lists | due.s.ready, "a queue pair is due twice");
+
+        // the one that is looked at
+        waiting.m.ready = step == PaceStep::Pick;
+        rates.re = step == PaceStep::Pick;
+        rates.raddr = waiting.m.payload.qpn.low::<Q>();
+        sizes.re = step == PaceStep::Pick;
+        sizes.raddr = waiting.m.payload.qpn.low::<Q>();
+        starts.re = step == PaceStep::Pick;
+        starts.raddr = waiting.m.payload.qpn.low::<Q>();
+        product.a = sizes.rdata;
+        product.b = rates.rdata.gap;
+        let moment = now.resize::<48>() << 8;
+        let is_due = !late.bit(48);
+        let in_time = current.waited | !late.slice::<32>(8 + LATE).any();
+        starts.wdata = if in_time { next_start } else { moment };
+        match step {
+            PaceStep::Sweep => {
+                starts.wdata = bits::<48>(0);
+                if sweep.all() {
+                    step = PaceStep::Pick;
+                }
+            }
+            PaceStep::Pick => {
+                current = waiting.m.payload;
+                if waiting.m.valid {
+                    step = PaceStep::Read;
+                }
+            }
+            PaceStep::Read => {
+                start = starts.rdata;
+                log_bytes = rates.rdata.span;
+                if rates.rdata.span.bit(4) | !rates.rdata.gap.any() {
+                    log_bytes = WHOLE;
+                }
+                step = PaceStep::Multiply;
+            }
+            PaceStep::Multiply => step = PaceStep::Wait,
+            PaceStep::Wait => step = PaceStep::Sum,
+            PaceStep::Sum => {
+                span = product.product.slice::<36>(12);
+                next_start = start + product.product.slice::<36>(12).resize::<48>();
+                age = moment - start;
+                step = PaceStep::Compare;
+            }
+            PaceStep::Compare => {
+                late = age.resize::<49>() - span.resize::<49>();
+                step = PaceStep::Put;
+            }
+            PaceStep::Put => {
+                if !is_due {
+                    if !waits {
+                        waiting.s.valid = true;
+                        waiting.s.payload.qpn = current.qpn;
+                        waiting.s.payload.waited = true;
+                        step = PaceStep::Pick;
+                    }
+                } else if !lists & !sent.valid {
+                    due.s.valid = true;
+                    due.s.payload.qpn = current.qpn;
+                    due.s.payload.log_bytes = log_bytes;
+                    starts.we = true;
+                    sizes.we = true;
+                    sizes.waddr = current.qpn.low::<Q>();
+                    sizes.wdata = bits::<17>(0);
+                    step = PaceStep::Pick;
+                }
+            }
+        }
+        forward!(m <= due.m);
+    }
+}
