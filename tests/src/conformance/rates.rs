@@ -219,9 +219,10 @@ fn rate_limit_of_middling_messages(bench: &mut Bench) {
 }
 
 fn rate_limit_of_reads(bench: &mut Bench) {
-    let mut c = bench.connect(limited(0));
+    let mut c = bench.connect(limited(50));
+    // the peer answers at once
+    set_limit(&mut c, Side::B, 0);
     let (own, far) = memory(&mut c);
-    set_limit(&mut c, Side::A, 50);
     c.post_all(&vec![Work::read(&[own.sge(0, 4096)], &far, 0); 8]);
     leaves_at(&mut c, 8, gap(0, 50));
 }
