@@ -592,7 +592,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_SQ_OT_BASE FERROCE_FIELD(72, 24)
 /* Address of the send queue, 64-byte aligned. */
 #define FERROCE_SQ_SQ_BASE FERROCE_FIELD(96, 64)
-/* Its packets leave at this rate at most, Mb/s; 0 = that of the line. */
+/* Its requests leave at this rate at most, and so do its responses to READs and atomics, Mb/s; 0 = that of the line. */
 #define FERROCE_SQ_RATE_LIMIT FERROCE_FIELD(160, 20)
 /* RC: a request leaves only while fewer PSNs than this are outstanding; 0 = any number. Those of READ responses count, those that are to be sent again do not. */
 #define FERROCE_SQ_WINDOW FERROCE_FIELD(192, 16)
