@@ -198,8 +198,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         }
         paced_qpn = gaps.qpn;
         paced = gaps.gap.any();
-        gap = gaps.gap;
-        span = gaps.span;
+        copy!(self <= gaps; gap, span);
 
         // 1: read
         table.re = issue;

@@ -7,6 +7,7 @@
 //!
 //! Throughput: an operation a cycle. Latency: none. Of the packets lost 16 can wait; further ones of queue pairs that
 //! failed already add nothing.
+use super::pace::DueReply;
 use super::types::*;
 use crate::bus::syndrome::NAK_OPERATIONAL;
 use crate::bus::types::{AckToken, Reply};

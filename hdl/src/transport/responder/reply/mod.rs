@@ -50,6 +50,7 @@ pub mod part;
 pub mod results;
 pub mod rules;
 pub mod state;
+pub mod turn_bytes;
 pub mod types;
 
 use crate::bus::types::image::AvCtx;
@@ -66,10 +67,11 @@ use admit::Admit;
 use atomic::AtomicUnit;
 use exit::Exit;
 use fence::Fences;
-use pace::ReplyPace;
+use pace::{DueReply, ReplyPace};
 use packets::Packets;
 use part::Cutter;
 use state::ReplyTable;
+use turn_bytes::TurnBytes;
 use types::*;
 
 /// Replies of 2^Q queue pairs.
@@ -148,6 +150,7 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     table: ReplyTable<Q>,
     fences: Fences,
     pace: ReplyPace<Q>,
+    turn_bytes: TurnBytes,
     list_next: Skid<DueReply>,
     acks: Fifo<ReplyPacket, 4>,
     starts: Fifo<Start, 4>,
@@ -209,8 +212,10 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         pace.runs = table.list_runs;
         pace.ahead_qpn = table.ahead_qpn;
         pace.rate = rate;
-        pace.sent = cutter.sent;
-        sent = cutter.sent;
+        turn_bytes.valid = cutter.valid;
+        turn_bytes.packet = cutter.cut.packet;
+        pace.sent = turn_bytes.sent;
+        sent = turn_bytes.sent;
         forward!(list_next.s <= pace.m);
         starts.s.valid = table.start_valid;
         starts.s.payload = table.start;

@@ -17,7 +17,8 @@
 //!
 //! Rate: one that waits in 8 cycles. So a start is 8 cycles late for each queue pair that waits, on average exact. Latency: of one that
 //! is not paced none. Times go round after 73 minutes: one that was idle for just as long may wait for its latest turn again.
-use super::types::{DueReply, ReplyRate, WaitingReply};
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::bus::payload::payload;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{PaceGrant, PaceRate};
@@ -26,6 +27,32 @@ use crate::transport::congestion::pace_types::{PaceGrant, PaceRate};
 const WHOLE: u64 = 16;
 /// One that comes so many cycles late keeps its schedule, as a power of two.
 const LATE: usize = 8;
+
+payload! {
+    /// A queue pair whose turn may start.
+    DueReply {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Log2 of the bytes that the turn may have.
+        log_bytes: Bits<5>,
+    }
+
+    /// A queue pair whose turn may not start yet, see [`ReplyPace`].
+    WaitingReply {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// It was too early before.
+        waited: Bit,
+    }
+
+    /// The rate of the responses of a queue pair.
+    ReplyRate {
+        /// Cycles a byte, in 2^-20; 0 if nothing limits it.
+        gap: Bits<31>,
+        /// Log2 of the bytes that it sends in 1024 cycles, 0 at least.
+        span: Bits<5>,
+    }
+}
 
 /// What is done with the queue pair that is looked at.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

@@ -24,8 +24,6 @@ use crate::bus::types::image::AvCtx;
 use crate::bus::types::{Activity, MrReq, MrRight, PayloadSize};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
-use crate::transport::congestion::pace_types::PaceGrant;
-use ferroce_proto::abi::qpc::RATE_HEADERS;
 
 /// Cutter of replies of 2^Q queue pairs.
 #[derive(Block)]
@@ -62,8 +60,6 @@ pub struct Cutter<const Q: usize> {
     pub roomy: Signal<In, Bit>,
     /// Payload of `cut` for which room is taken.
     pub reserve: Signal<Out, Valid<PayloadSize>>,
-    /// A turn ends: its bytes, with headers.
-    pub sent: Signal<Out, Valid<PaceGrant>>,
     /// A packet passed the exit.
     pub passed: Signal<In, Bit>,
     /// An atomic is over.
@@ -103,14 +99,10 @@ pub struct Cutter<const Q: usize> {
     last: Dff<Bit>,
     /// Packets that the turn may still have.
     count: Dff<Bits<8>>,
-    /// Bytes that it had so far.
-    bytes: Dff<Bits<17>>,
     mtu: Dff<Bits<32>>,
     valid_q: Reg<Bit>,
     cut_q: Dff<Cut>,
     mr_q: Dff<MrReq>,
-    sent_valid: Reg<Bit>,
-    sent_q: Dff<PaceGrant>,
     atomic_valid_q: Reg<Bit>,
     atomic_q: Dff<AtomicOp>,
 }
@@ -208,18 +200,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
         // a packet a cycle
         let last_next = left <= (mtu << 1);
         let plen_next = plen_of(left - mtu, mtu, last_next);
-        let mut cost = plen.resize::<17>() + RATE_HEADERS;
-        if word.atomic {
-            cost = RATE_HEADERS;
-        }
-        let total = bytes + cost;
-        sent_valid = step & ends & !waits;
-        sent_q.qpn = start.qpn;
-        sent_q.bytes = total;
-        sent.valid = sent_valid;
-        sent.payload = sent_q;
         if step {
-            bytes = total;
             psn += 1;
             offset += 1;
             count -= 1;
@@ -243,7 +224,6 @@ impl<const Q: usize> Logic for Cutter<Q> {
             plen = plen_4;
             mtu = mtu_4;
             count = count_4;
-            bytes = 0;
         }
 
         // out: the packet, its check, its atomic

@@ -225,30 +225,6 @@ payload! {
         log_bytes: Bits<5>,
     }
 
-    /// A queue pair whose turn may start.
-    DueReply {
-        /// Queue pair.
-        qpn: Bits<16>,
-        /// Log2 of the bytes that the turn may have.
-        log_bytes: Bits<5>,
-    }
-
-    /// A queue pair whose turn may not start yet, see [`pace`](super::pace).
-    WaitingReply {
-        /// Queue pair.
-        qpn: Bits<16>,
-        /// It was too early before.
-        waited: Bit,
-    }
-
-    /// The rate of the responses of a queue pair.
-    ReplyRate {
-        /// Cycles a byte, in 2^-20; 0 if nothing limits it.
-        gap: Bits<31>,
-        /// Log2 of the bytes that it sends in 1024 cycles, 0 at least.
-        span: Bits<5>,
-    }
-
     /// A reply that is served now (inside `reply/part`).
     ReplyTurn {
         /// The turn.
