@@ -42,6 +42,8 @@ pub(super) struct Departure {
     pub(super) qpn: u32,
     /// The PSN behind it.
     pub(super) after: Psn,
+    /// It asks for an answer.
+    pub(super) asks: bool,
     /// Cycle in which it was made.
     pub(super) made: u64,
 }

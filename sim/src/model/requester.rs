@@ -37,6 +37,8 @@ pub(super) struct Sq {
     pub(super) una: Psn,
     pub(super) max: Psn,
     pub(super) left: Psn,
+    /// Behind the latest packet that asked for an answer and has left.
+    pub(super) asked: Psn,
     /// Packets that are made and have not left.
     pub(super) queued: u32,
     /// Messages started and not retired, oldest first.
@@ -98,6 +100,7 @@ impl Sq {
             una: psn,
             max: psn,
             left: psn,
+            asked: psn,
             ..Self::default()
         };
         self.reload();

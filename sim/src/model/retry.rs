@@ -2,10 +2,10 @@
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::qp_type;
-use ferroce_proto::wire::Psn;
 use ferroce_proto::wire::aeth::RNR_TIMER_NS;
 use ferroce_proto::wire::timeout::ack_timeout_ns;
 
+use super::egress::Departure;
 use super::qp::QueuePair;
 use super::requester::Sq;
 use super::{Env, stats};
@@ -70,17 +70,20 @@ impl QueuePair {
         }
     }
 
-    /// Starts the acknowledgement timer anew if something is outstanding.
+    /// Starts the acknowledgement timer anew if an answer was asked for and is not there.
     pub(super) fn restart_timer(&mut self, now: u64) {
         self.sq.retry.ack_deadline = None;
-        if self.sq.una != self.sq.max && !self.sq.retry.is_waiting() {
+        if self.sq.asked.since(self.sq.una) > 0 && !self.sq.retry.is_waiting() {
             self.start_timer(now);
         }
     }
 
-    /// A packet has left, `after` is the PSN behind it; it waited in a queue. The time of an acknowledgement counts from now on
-    /// (IB1 9.7.6.1.3), and a message without one is complete.
-    pub(super) fn departed(&mut self, env: &mut Env, after: Psn, waited: bool) {
+    /// A packet has left. The time of the acknowledgement that it asks for counts from now on (IB1 9.7.6.1.3), and a message
+    /// without one is complete.
+    pub(super) fn departed(&mut self, env: &mut Env, departure: Departure) {
+        let Departure {
+            after, asks, made, ..
+        } = departure;
         self.sq.queued = self.sq.queued.saturating_sub(1);
         if after.since(self.sq.una) <= 0 || after.since(self.sq.max) > 0 {
             return;
@@ -90,10 +93,14 @@ impl QueuePair {
         }
         if self.sq.ctx.qp_type != qp_type::RC {
             self.advance(env, after);
-        } else if waited {
-            self.restart_timer(env.now);
-        } else {
-            self.start_timer(env.now);
+        } else if asks {
+            self.sq.asked = after;
+            if made == env.now {
+                self.start_timer(env.now);
+            } else {
+                // it waited in a queue
+                self.restart_timer(env.now);
+            }
         }
     }
 
@@ -151,9 +158,10 @@ impl QueuePair {
         self.sq.retry.rnr_deadline = Some(env.now + wait);
     }
 
-    /// The timer starts again with the first packet sent again.
+    /// The timer starts again with the first packet sent again that asks for an answer.
     fn go_back(&mut self) {
         self.sq.next = self.sq.una;
+        self.sq.asked = self.sq.una;
         self.sq.retry.ack_deadline = None;
     }
 }

@@ -150,9 +150,8 @@ impl Model {
 
     /// A request leaves.
     fn departs(&mut self, departure: Departure) {
-        let Departure { qpn, after, made } = departure;
-        let waited = made != self.env.now;
-        self.qps[qpn as usize].departed(&mut self.env, after, waited);
+        let qpn = departure.qpn;
+        self.qps[qpn as usize].departed(&mut self.env, departure);
         self.schedule(qpn, false);
     }
 
@@ -221,6 +220,7 @@ impl Model {
                 let departure = Departure {
                     qpn,
                     after: qp.sq.next,
+                    asks: packet.ack_req,
                     made: now,
                 };
                 let departure = (!responses).then_some(departure);

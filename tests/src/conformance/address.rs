@@ -6,8 +6,8 @@ use ferroce_proto::wire::{Gid, Headers, Ip, Mac, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, MTU};
-use super::script::{Script, syndromes};
-use super::{RC, cases, check, check_bytes};
+use super::script::{QKEY, Script, syndromes};
+use super::{RC, UD, cases, check, check_bytes, ud};
 
 /// IPv6 on top of RC.
 const V6: u32 = RC | feature::IPV6;
@@ -20,6 +20,7 @@ cases! {
     pkey_limited_and_limited, RC, "IB1 10.9", "Two limited members do not hear each other.";
     pkey_of_another_partition, RC, "IB1 9.6.1", "A packet of another partition is dropped and counted.";
     pkey_is_sent, RC, "IB1 9.2", "The P_Key of the queue pair stands in requests and acknowledgements.";
+    pkey_of_a_datagram, UD, "IB1 10.9", "The P_Key of a datagram is that of its address handle.";
     mac_of_another_port, RC, "IEEE 802.3 3.2", "A frame to another MAC address is not for this port.";
     mac_of_a_group, RC, "IEEE 802.3 3.2", "A frame to a group address is taken; its IP address decides.";
     ip_destination_unknown, RC, "A17.9", "A packet to an IP address that is not in the GID table is dropped.";
@@ -100,6 +101,18 @@ fn pkey_is_sent(bench: &mut Bench) {
     sent.extend(s.post(&Work::send(&[])));
     let keys: Vec<_> = sent.iter().map(|p| p.headers.bth.pkey).collect();
     check("P_Keys of an ACK and a SEND", keys, vec![0x9234; 2]);
+}
+
+fn pkey_of_a_datagram(bench: &mut Bench) {
+    let mut s = bench.script(ud::options());
+    let (peer, keys) = (s.peer, [0x9234, 0x7fff]);
+    for (ah, pkey) in (0..).zip(keys) {
+        s.host.write_ah(ah, &peer, |av| av.pkey = pkey);
+    }
+    for (ah, pkey) in [(0, keys[0]), (1, keys[1]), (0, keys[0])] {
+        let sent = s.post(&Work::datagram(&[], ah, 5, QKEY));
+        check("P_Key", sent[0].headers.bth.pkey, pkey);
+    }
 }
 
 fn mac_of_another_port(bench: &mut Bench) {

@@ -1,13 +1,15 @@
 //! Errors: what completes, in which order, with which status.
 
 use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, Conn, MTU, Sent};
+use super::bench::{Bench, Conn, IP, MTU, Sent};
+use super::event_queue::Eq;
 use super::script::build;
-use super::{RC, READ, cases, check, check_bytes};
+use super::{EVENTS, RC, READ, cases, check, check_bytes};
 
 cases! {
     flush_in_order, RC, "IB1 10.3.1", "Behind a failed WQE everything posted completes as flushed, in order, signaled or not.";
@@ -26,6 +28,7 @@ cases! {
     reset_forgets_reads, READ, "IB1 10.3.1", "READs that RESET cut short are none of those that max_dest_rd_atomic counts.";
     flush_beside_packets, RC, "IB1 10.3.1", "Receive WQEs are flushed, each once, while packets and doorbells go on.";
     error_of_one_queue_pair, RC, "IB1 9.9", "An error of one queue pair leaves the others alone.";
+    cq_overflow_of_several, EVENTS, "IB1 11.6.3.2", "Of several queue pairs of a completion queue that overflows each fails and is reported, at the latest with its next completion; the queue is reported once.";
 }
 
 const FLUSHED: u8 = status::WR_FLUSH_ERR;
@@ -319,4 +322,43 @@ fn error_of_one_queue_pair(bench: &mut Bench) {
     c.succeeds(Side::A, good);
     check("its state", c.a.query(second).sq_state, state::RTS);
     check("its peer's", c.b.query(peer).rq_state, state::RTS);
+}
+
+/// NVIDIA's manual has all of them fail at once, this card with a completion of their own.
+fn cq_overflow_of_several(bench: &mut Bench) {
+    let mut pair = bench.pair(IP);
+    let options = QpOptions {
+        send_cq: pair.a.create_cq(1),
+        ..QpOptions::default()
+    };
+    let mut c = Conn::new(pair, options, QpOptions::default());
+    let (other, _) = c.pair.connect(options, QpOptions::default());
+    let eq = Eq::new(&mut c.a, 0, 4, 5);
+    let target = c.b.create_mr(&[0; 8], Rights::ALL);
+    let work = Work::write(&[], &target, 0).inline(&[1; 8]);
+    let first = c.qa;
+    for qpn in [first, first, other, first] {
+        c.a.post_send(qpn, &work);
+        c.settle();
+    }
+    let mut events = eq.failures(&c.a);
+    events.sort_unstable();
+    let found: Vec<_> = events
+        .iter()
+        .map(|(kind, object, _)| (*kind, *object))
+        .collect();
+    let expected = vec![
+        (event::CQ_ERROR, u32::from(options.send_cq)),
+        (event::QP_FATAL, first),
+        (event::QP_FATAL, other),
+    ];
+    check("events", found, expected);
+    for qpn in [first, other] {
+        check("state", c.a.query(qpn).sq_state, state::ERR);
+    }
+    for _ in 0..2 {
+        let cqe = c.wait_on(Side::A, options.send_cq);
+        check("CQE", (cqe.qpn, cqe.status), (first, status::SUCCESS));
+    }
+    check("more", c.a.poll(options.send_cq), None);
 }

@@ -8,7 +8,7 @@ use ferroce_proto::abi::wqe::opcode;
 use ferroce_proto::wire::{Headers, NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{Host, Mr, PD, QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::Bench;
+use super::bench::{Bench, MTU};
 use super::script::{Script, syndromes};
 use super::{INVALIDATE, cases, check, check_bytes};
 
@@ -20,6 +20,7 @@ cases! {
     invalidate_of_another_domain, INVALIDATE, "IB1 9.7.4.1.5", "A key of another protection domain cannot be invalidated: remote access error; it stays valid.";
     invalidate_with_a_shared_receive_queue, INVALIDATE | feature::SRQ, "IB1 10.2.9", "The key is looked up in the queue pair's protection domain; that of the shared receive queue is its list's.";
     invalidate_of_a_registered_region, INVALIDATE, "IB1 10.6.5", "A region without the right to it, as every one that is registered for good, cannot be invalidated by a peer: remote access error.";
+    invalidate_refused, INVALIDATE, "IB1 9.9.3", "The receive WQE of a SEND with invalidate that is refused completes once, and not with success; those behind it are flushed, and the key stays.";
     invalidate_after_an_rnr_nak, INVALIDATE, "IB1 9.7.5.2.8", "A SEND with invalidate that draws an RNR NAK leaves its key valid; executed, the key goes.";
     invalidate_of_a_duplicate, INVALIDATE, "IB1 9.7.5.1.5", "A repeated SEND with invalidate invalidates nothing: a key that was registered again stays.";
     invalidate_after_the_data, INVALIDATE, "IB1 9.4.1", "The data of the message itself is placed before its key goes.";
@@ -159,6 +160,52 @@ fn invalidate_of_a_registered_region(bench: &mut Bench) {
     let index = c.post(&Work::write(&[], &region, 0).inline(&[1; 8]));
     while c.wait(Side::A).wqe_index != index {}
     check_bytes("the region", &c.b.contents(&region)[..8], &[1; 8]);
+}
+
+/// Whether its data is placed is open; rxe completes the WQE in error too, and acknowledges the message.
+fn invalidate_refused(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let rights = Rights {
+        invalidate: false,
+        ..Rights::ALL
+    };
+    let victim = s.host.create_mr(&[0; 64], rights);
+    let first = (Opcode::RcSendFirst, pattern(MTU, 1));
+    for before in [vec![], vec![first]] {
+        s.reopen(|_| {});
+        s.recv();
+        s.recv();
+        let mut last = s.request(Opcode::RcSendOnlyInv);
+        for (opcode, data) in before {
+            let request = s.request(opcode);
+            s.next(&request, &data);
+            last = s.request(Opcode::RcSendLastInv);
+        }
+        last.ext.ieth = Some(victim.key);
+        let answers = s.send(&last, &[3; 8]);
+        let nak = Syndrome::Nak(NakCode::RemoteAccess);
+        check("answer", syndromes(&answers), vec![nak]);
+        let results = s.results();
+        let indices: Vec<_> = results.iter().map(|(index, _)| *index).collect();
+        check("WQEs that complete", indices, vec![0, 1]);
+        check(
+            "success of the first",
+            results[0].1 == status::SUCCESS,
+            false,
+        );
+        check("status of the second", results[1].1, status::WR_FLUSH_ERR);
+        s.reopen(|_| {});
+        let mut request = s.request(Opcode::RcWriteOnly);
+        if let Some(reth) = &mut request.ext.reth {
+            (reth.va, reth.rkey) = (victim.addr, victim.key);
+        }
+        let answers = s.next(&request, &[1; 8]);
+        check(
+            "a WRITE by the key",
+            syndromes(&answers),
+            vec![Syndrome::ACK],
+        );
+    }
 }
 
 /// A SEND with invalidate of the target, and the answer that it draws.

@@ -5,17 +5,19 @@ use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::abi::wqe::RecvWqe;
-use ferroce_proto::wire::Mtu;
+use ferroce_proto::wire::{Mtu, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::Bench;
 use super::event_queue::Eq;
+use super::script::syndromes;
 use super::{EVENTS, READ, cases, check, check_bytes};
 
 const BOTH: u32 = EVENTS | feature::SRQ;
 
 cases! {
     indices_go_round, BOTH, "abi wqe", "WQE indices are counted modulo 2^16, those of the send, the receive and the shared receive queue.";
+    fence_goes_round, READ, "IB1 10.8", "A completion behind an unsignaled READ comes however much is written between the two.";
     messages_of_a_mebibyte, READ, "IB1 9.7.4.1", "A message may have thousands of packets.";
 }
 
@@ -94,6 +96,33 @@ fn indices_go_round(bench: &mut Bench) {
         );
     }
     check("messages", c.query(Side::B).msn, 1);
+}
+
+/// The card counts its writes of payload modulo 2^16, and compares them with the READ's.
+fn fence_goes_round(bench: &mut Bench) {
+    const BATCH: usize = 250;
+    const BATCHES: usize = (1 << 15) / BATCH + 10;
+    let mut s = bench.script(QpOptions {
+        timeout: 0,
+        ..QpOptions::default()
+    });
+    let read = Work::read(&[s.target.sge(0, 8)], &s.target, 0).unsignaled();
+    let psn = s.post(&read)[0].psn();
+    let data = s.response(Opcode::RcReadResponseOnly, psn, Syndrome::ACK);
+    s.send(&data, &[1; 8]);
+    for _ in 0..BATCHES {
+        for left in (0..BATCH).rev() {
+            let mut write = s.request(Opcode::RcWriteOnly);
+            write.bth.ack_req = left == 0;
+            s.hand_next(&write, &[2; 8]);
+        }
+        let (_, answers) = s.until_sent(100_000).expect("the acknowledgement");
+        check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    }
+    s.post(&Work::send(&[]));
+    let ack = s.response(Opcode::RcAck, psn + 1, Syndrome::ACK);
+    s.send(&ack, &[]);
+    check("completions", s.results(), vec![(1, status::SUCCESS)]);
 }
 
 fn messages_of_a_mebibyte(bench: &mut Bench) {

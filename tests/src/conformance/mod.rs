@@ -28,6 +28,7 @@ pub(crate) mod event_queue;
 mod events;
 mod exception;
 mod flush;
+mod gsi;
 mod hostile;
 mod invalidate;
 mod late_failure;
@@ -118,6 +119,7 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: where two rules meet", together::CASES),
     topic("Unreliable connection", uc::CASES),
     topic("Unreliable datagram", ud::CASES),
+    topic("Queue pair 1", gsi::CASES),
     topic("Frames to the own address", own::CASES),
     topic("Notification of congestion", notification::CASES),
     topic("CNPs that arrive", cnp::CASES),

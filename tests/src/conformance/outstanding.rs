@@ -3,12 +3,13 @@
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::regs::feature;
-use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
+use ferroce_proto::abi::wqe::Sge;
+use ferroce_proto::wire::{Mtu, NakCode, Opcode, Psn, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Sent};
 use super::script::Script;
-use super::{cases, check};
+use super::{READ, cases, check};
 
 const WINDOW: u32 = feature::RC | feature::SEND_WINDOW;
 
@@ -20,6 +21,8 @@ cases! {
     send_window_after_a_nak, WINDOW, "IB1 9.7.5", "What is sent again counts from where it begins.";
     send_window_after_a_timeout, WINDOW, "IB1 9.7.6", "A window whose acknowledgement is lost is sent again, and no more.";
     send_window_and_error, WINDOW, "IBA 10.3.1", "What waits for a window is flushed when its queue pair goes into error.";
+    read_of_most_psns, READ, "IB1 9.7.2", "A READ may take 2^23 - 1 PSNs, over the wrap too: the first response counts, the last shows that others are lost, what is behind it is a ghost.";
+    read_of_half_the_psns, READ, "IB1 9.7.2", "A READ of 2^23 packets is a local length error.";
     send_window_ends_with_reset, WINDOW, "IBA 10.3.1", "The window of a queue pair is none of the next one of its number.";
 }
 
@@ -157,4 +160,52 @@ fn send_window_ends_with_reset(bench: &mut Bench) {
     check("packets", s.post_all(&vec![Work::send(&[]); 6]).len(), 2);
     s.reopen(|contexts| contexts.sq.window = 0);
     check("packets", s.post_all(&vec![Work::send(&[]); 6]).len(), 6);
+}
+
+/// Bytes of a packet of the READs that take many PSNs.
+const LEAST: u32 = 256;
+
+/// A script of the shortest packets whose PSNs begin with `psn`, and a READ of `packets` packets.
+fn long_read(bench: &mut Bench, psn: u32, packets: u32) -> (Script, Work) {
+    let mut s = bench.script(QpOptions {
+        mtu: Mtu::Mtu256,
+        psn,
+        ..windowed(0, 0)
+    });
+    let all = s.host.register(0x1000, u64::MAX - 0x2000, Rights::ALL);
+    let mut work = Work::read(&[], &all, 0);
+    work.list = vec![Sge {
+        addr: s.target.addr,
+        length: packets * LEAST,
+        lkey: all.key,
+    }];
+    (s, work)
+}
+
+fn read_of_most_psns(bench: &mut Bench) {
+    let packets = (1 << 23) - 1;
+    for first in [0, 0x80_0003, 0xff_ffff] {
+        let (mut s, read) = long_read(bench, first, packets);
+        let [next, last, behind] =
+            [1, packets - 1, packets].map(|n| Psn::new(first).add(n).value());
+        check("PSNs", psns(&s.post(&read)), vec![first]);
+        let data = [5; LEAST as usize];
+        let response = s.response(Opcode::RcReadResponseFirst, first, Syndrome::ACK);
+        check("sent for the first", s.send(&response, &data).len(), 0);
+        let ghost = s.response(Opcode::RcAck, behind, Syndrome::ACK);
+        let sent = s.counts("rx_ghost_acks", 1, |s| s.send(&ghost, &[]));
+        check("sent for a PSN behind it", sent.len(), 0);
+        let response = s.response(Opcode::RcReadResponseLast, last, Syndrome::ACK);
+        let sent = s.counts("implied_nak_seq_err", 1, |s| s.send(&response, &data));
+        let asked = sent[0].headers.ext.reth.map(|reth| reth.dma_len);
+        check("sent again", psns(&sent), vec![next]);
+        check("bytes asked for", asked, Some((packets - 1) * LEAST));
+        check("completions", s.results(), vec![]);
+    }
+}
+
+fn read_of_half_the_psns(bench: &mut Bench) {
+    let (mut s, read) = long_read(bench, 0, 1 << 23);
+    check("sent", s.post(&read).len(), 0);
+    check("completions", s.results(), vec![(0, status::LOC_LEN_ERR)]);
 }

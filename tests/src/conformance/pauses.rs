@@ -23,6 +23,7 @@ cases! {
     pause_of_a_datagram, CLASSES | feature::UD, "IB1 9.8.3", "A datagram in a paused class is complete when it has left.";
     pause_behind_an_invalidation, CLASSES | feature::INVALIDATE, "IB1 10.6.5", "Nothing is read under a key behind the completion that names it as invalid, though responses wait in a paused class.";
     pause_before_a_command, CLASSES, "abi cmd", "A queue pair is in RESET when what of it waits in a paused class has left.";
+    pause_between_two_lives, CLASSES | feature::UD, "IB1 10.3.1", "Datagrams that wait in a paused class when their queue pair goes through RESET complete none of those that are posted then.";
     pause_for_ever, CLASSES, "abi regs", "A pause without end is obeyed for as long as PFC_WATCHDOG says, until it has ended for a 128th of that time.";
     pause_in_turns, CLASSES, "abi regs", "A class whose priorities are paused in turns is held for as long as PFC_WATCHDOG says.";
 }
@@ -265,6 +266,35 @@ fn pause_before_a_command(bench: &mut Bench) {
         s.host.answer(&command).is_some()
     });
     check("answered", answered, true);
+}
+
+fn pause_between_two_lives(bench: &mut Bench) {
+    let (mut s, source) = script(bench, ud::options());
+    let peer = s.peer;
+    s.host.write_ah(0, &peer, |_| {});
+    let datagram = |to| Work::datagram(&[source.sge(0, 8)], 0, to, QKEY);
+    // the first life has 32 of them, the second 15 with the PSNs of the first
+    pause(&mut s, 1, 2_000);
+    s.host.post_send(s.qpn, &datagram(1));
+    s.post_all(&vec![datagram(1); 31]);
+    s.host.reset_qp(s.qpn);
+    s.host.connect(s.qpn, &peer);
+    for _ in 0..14 {
+        s.host.write_slots(s.qpn, &datagram(2).slots());
+    }
+    s.host.post_send(s.qpn, &datagram(2));
+    // two may be on their way to the end of the wire
+    let (mut left, mut completed) = (0, 0);
+    for _ in 0..50_000 {
+        let sent = s.run(1);
+        left += sent.iter().filter(|p| p.headers.bth.dest_qp == 2).count();
+        completed += s.results().len();
+        assert!(
+            completed <= left + 2,
+            "expected completions of what has left, got {completed} with {left} gone"
+        );
+    }
+    check("completions", (left, completed), (15, 15));
 }
 
 fn pause_for_ever(bench: &mut Bench) {

@@ -3,13 +3,14 @@
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{Host, Mr, PD, QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, MTU};
 use super::script::{Script, TARGET, syndromes};
-use super::{ATOMIC, RC, READ, cases, check, check_bytes};
+use super::{ATOMIC, RC, READ, UC, cases, check, check_bytes};
 
 cases! {
     rkey_unknown, RC, "IB1 9.7.4.1.5", "A WRITE with a key that is not registered is a remote access error; no byte is written.";
@@ -32,6 +33,7 @@ cases! {
     gather_wraps, RC, "IB1 10.7", "A gather entry that wraps round 2^64 is a local protection error.";
     gather_stale_key, RC, "IB1 10.7", "A gather entry with a stale key is a local protection error.";
     gather_of_another_domain, RC, "IB1 10.2", "A gather entry of another protection domain is a local protection error.";
+    gather_region_gone, RC | UC, "IB1 10.6", "A region deregistered while a message of it is sent is not read any more: a local protection error, of UC too.";
     scatter_of_another_domain, RC, "IB1 10.2", "A scatter entry of another protection domain is a remote operational error.";
     local_error_is_not_sent, RC, "IB1 9.9", "A local error sends no packet to the peer.";
 }
@@ -288,6 +290,32 @@ fn gather_of_another_domain(bench: &mut Bench) {
     });
 }
 
+/// Longer than what is granted at once: the WQE is read and checked again in between.
+fn gather_region_gone(bench: &mut Bench) {
+    for (qp_type, ends_as) in [(qp_type::RC, state::ERR), (qp_type::UC, state::SQE)] {
+        let mut s = bench.script(QpOptions {
+            qp_type,
+            timeout: 0,
+            ..QpOptions::default()
+        });
+        let source = s.host.create_mr(&vec![1; 1024 * MTU], Rights::NONE);
+        let work = Work::write(&[source.all()], &s.target, 0);
+        s.host.post_send(s.qpn, &work);
+        let (_, mut sent) = s.until_sent(20_000).expect("the first packets");
+        s.host.deregister(&source);
+        s.host.memory.unmap(source.addr);
+        sent.extend(s.quiet());
+        check("not all is sent", sent.len() < 1024, true);
+        if qp_type == qp_type::RC {
+            let last = sent[sent.len() - 1].psn();
+            let ack = s.response(Opcode::RcAck, last, Syndrome::ACK);
+            check("sent behind it", s.send(&ack, &[]).len(), 0);
+        }
+        check("completions", s.results(), vec![(0, status::LOC_PROT_ERR)]);
+        check("state", s.host.query(s.qpn).sq_state, ends_as);
+    }
+}
+
 fn scatter_of_another_domain(bench: &mut Bench) {
     let mut s = bench.script(QpOptions::default());
     let target = s.target;
@@ -307,6 +335,5 @@ fn local_error_is_not_sent(bench: &mut Bench) {
     c.ends(Side::A, index, status::LOC_PROT_ERR);
     c.settle();
     check("packets", c.sent.len(), 0);
-    let rts = ferroce_proto::abi::qpc::state::RTS;
-    check("state of the peer", c.query(Side::B).rq_state, rts);
+    check("state of the peer", c.query(Side::B).rq_state, state::RTS);
 }

@@ -1,10 +1,10 @@
 //! RC: packet sequence numbers as a responder sees them.
 
-use ferroce_proto::wire::{NakCode, Opcode, Psn, Syndrome};
+use ferroce_proto::wire::{Mtu, NakCode, Opcode, Psn, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, MTU, Sent};
-use super::script::{Script, syndromes};
+use super::script::{Script, build, syndromes};
 use super::{ATOMIC, RC, READ, cases, check, check_bytes};
 
 cases! {
@@ -12,6 +12,7 @@ cases! {
     psn_wraps_in_a_message, RC, "IB1 9.7.2", "The PSN may wrap between packets of one message.";
     psn_wraps_with_loss, RC, "IB1 9.7.2", "Retransmission works across the wrap of the PSN.";
     psn_wraps_in_a_read, READ, "IB1 9.7.2", "The PSN may wrap between responses to one READ.";
+    psn_behind_most_responses, READ, "IB1 9.7.2", "Behind a READ that takes 2^23 - 1 PSNs comes the PSN that is as many later, over the wrap too; the READ's own are duplicates.";
     duplicate_send, RC, "IB1 9.7.5.1.5", "A repeated SEND is acknowledged again and not executed: no receive WQE, no data, no MSN.";
     duplicate_write, RC, "IB1 9.7.5.1.5", "A repeated WRITE is acknowledged again and not executed.";
     duplicate_of_a_middle, RC, "IB1 9.7.5.1.5", "A repeated packet in the middle of a message does not disturb the message.";
@@ -84,6 +85,48 @@ fn psn_wraps_in_a_read(bench: &mut Bench) {
         check_bytes("read", &c.a.contents(&sink), &pattern(4000, 5));
     }
     check("next PSN", c.query(Side::A).sq_psn, 6);
+}
+
+fn psn_behind_most_responses(bench: &mut Bench) {
+    let packets = (1 << 23) - 1;
+    for first in [0, 0x80_0003, 0xff_fff0] {
+        let mut s = bench.script(QpOptions {
+            mtu: Mtu::Mtu256,
+            ..QpOptions::default()
+        });
+        s.peer.psn = first;
+        s.reopen(|_| {});
+        // far more than is read until the case is over
+        let source = s.host.create_mr(&vec![9; 1 << 23], Rights::ALL);
+        let all = s.host.register(0x1000, u64::MAX - 0x2000, Rights::ALL);
+        let mut read = s.request(Opcode::RcReadRequest);
+        if let Some(reth) = &mut read.ext.reth {
+            (reth.va, reth.rkey, reth.dma_len) = (source.addr, all.key, packets * 256);
+        }
+        s.hand(&build(&read, &[]));
+        let (_, responses) = s.until_sent(20_000).expect("responses");
+        let psns: Vec<_> = responses.iter().map(Sent::psn).collect();
+        let expected: Vec<_> = (0..psns.len() as u32)
+            .map(|i| s.psn.add(i).value())
+            .collect();
+        check("PSNs of the responses", psns, expected);
+        let behind = s.psn.add(packets);
+        check("expected", s.host.query(s.qpn).rq_psn, behind.value());
+        for (psn, counter) in [
+            (s.psn, "duplicate_request"),
+            (behind.prev(), "duplicate_request"),
+            (behind.next(), "out_of_sequence"),
+            (behind, "rx_write_requests"),
+        ] {
+            let mut write = s.request(Opcode::RcWriteOnly);
+            write.bth.psn = psn;
+            s.counts(counter, 1, |s| {
+                s.hand(&build(&write, &[1; 8]));
+                s.run(500);
+            });
+        }
+        check_bytes("the target", &s.contents()[..8], &[1; 8]);
+    }
 }
 
 /// The script's SEND or WRITE of 8 bytes with this PSN; the answers.

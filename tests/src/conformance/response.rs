@@ -7,7 +7,7 @@ use ferroce_sim::testhost::{QpOptions, Work};
 
 use super::bench::{Bench, MTU, Sent};
 use super::script::Script;
-use super::{RC, cases, check};
+use super::{ATOMIC, RC, cases, check, check_bytes};
 
 cases! {
     nak_invalid_request, RC, "IB1 9.7.5", "NAK code 1 completes the request with a remote invalid request error.";
@@ -22,6 +22,8 @@ cases! {
     nak_psn_sequence_old, RC, "IB1 9.7.5", "A NAK code 0 for what is acknowledged already is a ghost.";
     nak_of_a_middle, RC, "IB1 9.7.5", "A NAK for a packet in the middle of a message fails that message.";
     nak_stops_the_queue, RC, "IB1 9.9", "After a NAK that is no retry nothing more is sent, and later responses are ignored.";
+    nak_in_a_response, ATOMIC, "IB1 9.7.5", "A NAK in a READ response or an ATOMIC Acknowledge is a NAK, and a reserved syndrome a bad response: the request fails, no byte of it arrives.";
+    retry_in_a_response, ATOMIC, "IB1 9.7.5", "So are NAK code 0 and an RNR NAK: the request is sent again, at once or after the wait.";
     response_of_wrong_pkey, RC, "IB1 9.6.1", "A response with another P_Key is dropped.";
     response_of_wrong_class, RC, "IB1 9.6.1", "A response of another transport does not exist on this queue pair.";
 }
@@ -192,4 +194,70 @@ fn response_of_wrong_class(bench: &mut Bench) {
     ferroce_proto::wire::icrc::seal(&mut frame[14..]).expect("whole");
     s.counts("rx_malformed", 1, |s| s.give(&frame));
     check("completions", s.results(), vec![]);
+}
+
+/// Responses that have an AETH and are no acknowledgement, with what they answer and bring.
+fn responses(s: &Script) -> [(Opcode, Work, Vec<u8>); 3] {
+    let read = |len| Work::read(&[s.target.sge(0, len)], &s.target, 0);
+    let atomic = Work::fetch_add(s.target.sge(0, 8), &s.target, 0, 1);
+    [
+        (Opcode::RcReadResponseOnly, read(8), vec![5; 8]),
+        (
+            Opcode::RcReadResponseFirst,
+            read(2 * MTU as u32),
+            vec![5; MTU],
+        ),
+        (Opcode::RcAtomicAck, atomic, vec![]),
+    ]
+}
+
+/// qib reads the syndrome of every AETH so; rxe fails the request whatever it is.
+fn nak_in_a_response(bench: &mut Bench) {
+    let mut s = bench.script(options());
+    for (syndrome, expected) in [
+        (
+            Syndrome::Nak(NakCode::InvalidRequest),
+            status::REM_INV_REQ_ERR,
+        ),
+        (Syndrome::Nak(NakCode::RemoteAccess), status::REM_ACCESS_ERR),
+        (
+            Syndrome::Nak(NakCode::RemoteOperational),
+            status::REM_OP_ERR,
+        ),
+        (Syndrome::Reserved(0x45), status::BAD_RESP_ERR),
+    ] {
+        for (opcode, work, data) in responses(&s) {
+            s.reopen(|_| {});
+            let before = vec![7; 2 * MTU];
+            s.host.write(s.target.addr, &before);
+            let psn = s.post(&work)[0].psn();
+            let response = s.response(opcode, psn, syndrome);
+            check("packets sent for it", s.send(&response, &data).len(), 0);
+            let what = format!("completions, {syndrome:?} in {opcode:?}");
+            check(&what, s.results(), vec![(0, expected)]);
+            check_bytes("the buffer", &s.contents()[..2 * MTU], &before);
+        }
+    }
+}
+
+fn retry_in_a_response(bench: &mut Bench) {
+    let mut s = bench.script(options());
+    let sequence = Syndrome::Nak(NakCode::PsnSequence);
+    for (syndrome, counter, at_once) in [
+        (sequence, "packet_seq_err", 1),
+        (Syndrome::RnrNak { timer: 1 }, "rnr_nak_received", 0),
+    ] {
+        for (opcode, work, data) in responses(&s) {
+            s.reopen(|_| {});
+            let psn = s.post(&work)[0].psn();
+            let response = s.response(opcode, psn, syndrome);
+            let mut sent = s.counts(counter, 1, |s| s.send(&response, &data));
+            let what = format!("packets at once, {syndrome:?} in {opcode:?}");
+            check(&what, sent.len(), at_once);
+            sent.extend(s.run(5_000));
+            let again: Vec<_> = sent.iter().map(Sent::psn).collect();
+            check("sent again", again, vec![psn]);
+            check("completions", s.results(), vec![]);
+        }
+    }
 }

@@ -23,6 +23,7 @@ cases! {
     state_sqd_still_receives, RC, "IB1 10.3.1", "In SQD the responder works as before.";
     state_sqd_event, EVENTS, "IB1 10.3.1", "When the send queue has drained in SQD, that is reported once; the next time again.";
     state_sqd_event_comes_last, EVENTS, "IB1 11.6.3.1", "The event of a send queue that drained comes when its completions are there.";
+    state_sqd_again, EVENTS, "IB1 10.3.1", "SQD in SQD changes nothing of what is under way, and starts nothing; a queue that has drained is reported to each command, one that drains later once.";
     state_err_draws_no_answer, RC, "IB1 10.3.1", "In the error state packets are dropped and counted.";
     state_err_stays, RC, "IB1 10.3.1", "A responder in the error state leaves it by RESET, or to start afresh, only.";
     state_err_stays_of_sends, RC, "IB1 10.3.1", "So does a requester: neither SQD nor RTS revives it, and what is posted is flushed.";
@@ -171,6 +172,27 @@ fn state_sqd_event_comes_last(bench: &mut Bench) {
     });
     check("event", found, Some((event::SQ_DRAINED, s.qpn, 0)));
     check("completions at the event", s.results().len(), 16);
+}
+
+fn state_sqd_again(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let mut eq = Eq::new(&mut s.host, 0, 4, 0);
+    let psn = s.post(&Work::send(&[]))[0].psn();
+    for _ in 0..2 {
+        s.host.modify_state(s.qpn, state::SQD);
+        check("sent in SQD", s.post(&Work::send(&[])).len(), 0);
+        check("an event while a SEND is under way", eq.take(&s.host), None);
+    }
+    let ack = s.response(Opcode::RcAck, psn, Syndrome::ACK);
+    s.send(&ack, &[]);
+    check("completions", s.results(), vec![(0, 0)]);
+    let expected = (event::SQ_DRAINED, s.qpn, 0);
+    check("events", eq.all(&s.host), vec![expected]);
+    s.host.modify_state(s.qpn, state::SQD);
+    check("sent in SQD", s.quiet().len(), 0);
+    check("events", eq.all(&s.host), vec![expected]);
+    s.host.modify_state(s.qpn, state::RTS);
+    check("sent in RTS", s.quiet().len(), 2);
 }
 
 fn state_err_draws_no_answer(bench: &mut Bench) {

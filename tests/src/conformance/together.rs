@@ -1,6 +1,7 @@
 //! RC: where two rules meet.
 
 use ferroce_proto::abi::cq::{opcode, status};
+use ferroce_proto::abi::qpc::state;
 use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Work, pattern};
 
@@ -21,6 +22,10 @@ cases! {
     duplicate_of_two_kinds, READ, "IB1 9.7.5.1.5", "A SEND repeated as a WRITE of the same PSN is a duplicate: acknowledged, no byte written.";
     read_of_no_bytes_without_resources, READ, "IB1 9.7.4.1", "max_dest_rd_atomic 0 refuses a READ of no bytes too.";
     write_of_no_bytes_not_permitted, RC, "IB1 9.7.4.1", "A queue pair that does not permit WRITEs refuses one of no bytes too.";
+    retries_through_sqd, RC, "IB1 10.3.1", "SQD and back bring no retry back: retry_cnt and rnr_retry count on from where they were.";
+    immediate_refused_without_a_wqe, RC, "IB1 9.7.5.2.8", "An RNR NAK is the answer to a good request: a WRITE with immediate of a bad key or a wrong length is refused for that, whether a receive WQE waits or not.";
+    ack_beside_a_read, READ, "IB1 9.7.5.1", "A request and a READ at once behind it: the response acknowledges both; an ACK of the first may stand before it, and nowhere else.";
+    completion_behind_a_read, READ, "IB1 10.8", "An unsignaled READ and a signaled SEND behind it: when the completion is there, so is the data of the READ.";
     udp_checksum_is_ignored, RC, "A17.3.2", "A UDP checksum is not looked at: the ICRC protects the packet.";
     ipv4_without_dont_fragment, RC, "RFC 6864 4", "A datagram that may be fragmented, with any identification, is taken if it is whole.";
 }
@@ -211,6 +216,126 @@ fn refused(s: &mut Script, request: &ferroce_proto::wire::Headers) {
     let nak = Syndrome::Nak(NakCode::InvalidRequest);
     check("answer", syndromes(&answers), vec![nak]);
     s.in_error("after the NAK");
+}
+
+/// In Linux, rxe and rdmavt, the counters are set with the attribute, whatever the state.
+fn retries_through_sqd(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions {
+        retry_cnt: 3,
+        rnr_retry: 2,
+        ..untimed()
+    });
+    let there_and_back = [state::SQD, state::RTS];
+    let psn = s.post(&Work::send(&[]))[0].psn();
+    let nak = s.response(Opcode::RcAck, psn, Syndrome::Nak(NakCode::PsnSequence));
+    check("sent again", psns(&s.send(&nak, &[])), vec![psn]);
+    for state in there_and_back {
+        s.host.modify_state(s.qpn, state);
+        check("sent for the command", s.quiet().len(), 0);
+        check("sent again", psns(&s.send(&nak, &[])), vec![psn]);
+    }
+    check("sent again", s.send(&nak, &[]).len(), 0);
+    check("completions", s.results(), vec![(0, status::RETRY_EXC_ERR)]);
+
+    s.reopen(|_| {});
+    let psn = s.post(&Work::send(&[]))[0].psn();
+    for state in there_and_back {
+        check("sent again", after_rnr(&mut s, psn), vec![psn]);
+        s.host.modify_state(s.qpn, state);
+        check("sent for the command", s.quiet().len(), 0);
+    }
+    check("sent again", after_rnr(&mut s, psn), vec![]);
+    let expected = vec![(0, status::RNR_RETRY_EXC_ERR)];
+    check("completions", s.results(), expected);
+}
+
+/// So does qib with the key of an Only; rxe looks for the receive WQE first, and refuses the request when it comes again.
+fn immediate_refused_without_a_wqe(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let invalid = NakCode::InvalidRequest;
+    for (key, len, code) in [
+        (0, 8, NakCode::RemoteAccess),
+        (s.target.key, 9, invalid),
+        (s.target.key, 7, invalid),
+    ] {
+        for posted in [false, true] {
+            s.reopen(|_| {});
+            if posted {
+                s.recv();
+            }
+            let mut request = s.write(Opcode::RcWriteOnlyImm, len);
+            if let Some(reth) = &mut request.ext.reth {
+                reth.rkey = key;
+            }
+            let answers = s.send(&request, &[1; 8]);
+            let what = format!("answer, {len} bytes announced, a WQE posted: {posted}");
+            check(&what, syndromes(&answers), vec![Syndrome::Nak(code)]);
+            check_bytes("the target", &s.contents()[..8], &[0; 8]);
+            let successes = s
+                .results()
+                .iter()
+                .filter(|(_, status)| *status == 0)
+                .count();
+            check("receives that succeed", successes, 0);
+        }
+    }
+}
+
+/// qib sends the ACK as soon as a READ follows, rxe with it.
+fn ack_beside_a_read(bench: &mut Bench) {
+    for opcode in [Opcode::RcSendOnly, Opcode::RcWriteOnly] {
+        let mut s = bench.script(QpOptions::default());
+        s.recv();
+        let psn = s.psn.value();
+        let request = s.request(opcode);
+        s.hand_next(&request, &[1; 8]);
+        let read = s.request(Opcode::RcReadRequest);
+        s.hand_next(&read, &[]);
+        let answers = s.quiet();
+        let got = |sent: &Sent| {
+            (
+                sent.opcode(),
+                sent.psn(),
+                sent.aeth().syndrome,
+                sent.aeth().msn,
+            )
+        };
+        let (last, before) = answers.split_last().expect("the response");
+        let response = (Opcode::RcReadResponseOnly, psn + 1, Syndrome::ACK, 2);
+        check("the last answer", got(last), response);
+        check("one before it at most", before.len() <= 1, true);
+        for ack in before {
+            check("the ACK", got(ack), (Opcode::RcAck, psn, Syndrome::ACK, 1));
+        }
+    }
+}
+
+fn completion_behind_a_read(bench: &mut Bench) {
+    const PACKETS: usize = 4;
+    let mut s = bench.script(untimed());
+    for round in 1..=16 {
+        s.host.write(s.target.addr, &[0; PACKETS * MTU]);
+        let read = Work::read(&[s.target.all()], &s.target, 0).unsignaled();
+        let psn = s.post_all(&[read, Work::send(&[])])[0].psn();
+        let opcodes = [
+            Opcode::RcReadResponseFirst,
+            Opcode::RcReadResponseMiddle,
+            Opcode::RcReadResponseMiddle,
+            Opcode::RcReadResponseLast,
+        ];
+        for (psn, opcode) in (psn..).zip(opcodes) {
+            let data = s.response(opcode, psn, Syndrome::ACK);
+            s.hand(&build(&data, &[round; MTU]));
+        }
+        let ack = s.response(Opcode::RcAck, psn + PACKETS as u32, Syndrome::ACK);
+        s.hand(&build(&ack, &[]));
+        let cqe = (0..20_000).find_map(|_| {
+            s.run(1);
+            s.host.poll(0)
+        });
+        check("status", cqe.map(|cqe| cqe.status), Some(status::SUCCESS));
+        check_bytes("the buffer", &s.contents(), &[round; PACKETS * MTU]);
+    }
 }
 
 /// WRITEs of a byte whose frames are changed: each is acknowledged.

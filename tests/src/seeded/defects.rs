@@ -38,7 +38,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "second_reading",
         what: "A message whose WQE fails its check when it is read again is sent all the same",
-        case: None,
+        case: Some("gather_region_gone"),
         changes: &[change(
             "sq_terms",
             "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent);",
@@ -48,7 +48,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "read_without_fence",
         what: "A completion behind a READ without one does not wait for the READ's data",
-        case: None,
+        case: Some("completion_behind_a_read"),
         changes: &[change(
             "completion_hold",
             "cq_payload[CqToken_fenced] = first_q[SendCompletion_fenced];",
@@ -58,7 +58,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "early_ack",
         what: "An ACK of what was granted and has not left counts",
-        case: None,
+        case: Some("pause_takes_no_time"),
         changes: &[
             change(
                 "sq_terms",
@@ -75,13 +75,14 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "drain_without_wire",
         what: "RESET is answered while requests and responses of the queue pair wait for the wire",
-        case: None,
+        case: Some("pause_before_a_command"),
         changes: &[
             change("drain", "5'h10: seen_d = stirs_14_q;", "12'd0"),
             change("drain", "5'h11: seen_d = stirs_15_q;", "12'd0"),
             change("drain", "5'h12: seen_d = stirs_16_q;", "12'd0"),
             change("drain", "5'h13: seen_d = stirs_17_q;", "12'd0"),
             change("drain", "5'h14: seen_d = stirs_18_q;", "12'd0"),
+            change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
         ],
     },
     Defect {
@@ -269,9 +270,28 @@ pub const DEFECTS: &[Defect] = &[
         )],
     },
     Defect {
+        name: "sent_before",
+        what: "A datagram that leaves after a RESET, but is of before it, completes one of the next life",
+        case: Some("pause_between_two_lives"),
+        // a RESET that waits for the wire leaves no such datagram
+        changes: &[
+            change(
+                "sq_terms",
+                "at_psn = (distance < state[SqState_inflight +: 24]) & current;",
+                "distance < state[SqState_inflight +: 24]",
+            ),
+            change("drain", "5'h10: seen_d = stirs_14_q;", "12'd0"),
+            change("drain", "5'h11: seen_d = stirs_15_q;", "12'd0"),
+            change("drain", "5'h12: seen_d = stirs_16_q;", "12'd0"),
+            change("drain", "5'h13: seen_d = stirs_17_q;", "12'd0"),
+            change("drain", "5'h14: seen_d = stirs_18_q;", "12'd0"),
+            change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
+        ],
+    },
+    Defect {
         name: "stale_fence",
         what: "A fence that is looked at 2^15 payload writes later holds its completion",
-        case: None,
+        case: Some("fence_goes_round"),
         changes: &[
             change(
                 "cq_fence",

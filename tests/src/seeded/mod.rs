@@ -11,8 +11,8 @@ use ferroce_hdl::emit::{Design, block_of};
 use ferroce_hdl::engine::builds;
 use ferroce_sim::verilator::{self, Port, Spec};
 
-use crate::conformance::all;
 use crate::conformance::run::{Outcome, Seeded, Target, run};
+use crate::conformance::{LONG_LIVES, all};
 use crate::differential::Setup;
 use crate::differential::generate::Class;
 use crate::hostile::{attack, disturb, misuse};
@@ -157,7 +157,7 @@ pub fn case_of(defect: &Defect, target: Target) -> Result<Option<[Outcome; 3]>, 
     let Some(name) = defect.case else {
         return Ok(None);
     };
-    let case = all().find(|case| case.name == name);
+    let case = all().chain(LONG_LIVES).find(|case| case.name == name);
     let case = case.ok_or_else(|| format!("{}: no case {name}", defect.name))?;
     let mut outcomes = Vec::new();
     for world in World::ALL {
@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn every_case_is_one_of_the_suite() {
         for defect in super::DEFECTS {
-            let is_case = |name| super::all().any(|case| case.name == name);
+            let mut cases = super::all().chain(super::LONG_LIVES);
+            let is_case = |name| cases.any(|case| case.name == name);
             assert!(defect.case.is_none_or(is_case), "{}", defect.name);
         }
     }
