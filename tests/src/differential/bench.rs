@@ -300,7 +300,7 @@ fn options(c: &Connection, side: Side, numbers: &Numbers) -> QpOptions {
         rq_log: c.rq_log[side],
         rq_stride: c.rq_stride,
         ot_log: c.ot_log[side],
-        timeout: c.timeout,
+        timeout: c.timeout[side],
         retry_cnt: c.retry_cnt,
         rnr_retry: c.rnr_retry,
         min_rnr_timer: c.rnr_timer,

@@ -7,7 +7,7 @@ use ferroce_proto::abi::qpc::{RqCtx, SqCtx, state};
 use ferroce_proto::abi::regs::Params;
 use ferroce_proto::wire::{
     AethRepr, BthRepr, DethRepr, EthRepr, Extensions, Headers, Ip, Mac, Opcode, Psn, RethRepr,
-    Syndrome, UdpRepr,
+    Syndrome, UdpRepr, psn,
 };
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Host, PD, Side, pattern};
@@ -141,10 +141,15 @@ pub(super) fn forgery(
             request(Opcode::RcSendOnly, expected.wrapping_add(by.into())),
             5,
         ),
-        Forgery::Behind(by) => (
-            request(Opcode::RcSendOnly, expected.wrapping_sub(by.into())),
-            5,
-        ),
+        Forgery::Behind(by) => {
+            let psn = sent_plain(
+                bench,
+                connection,
+                other(side),
+                expected.wrapping_sub(by.into()),
+            );
+            (request(Opcode::RcSendOnly, psn), 5)
+        }
         Forgery::GhostAck(syndrome) => (ack(oldest.wrapping_add(7), syndrome), 0),
         Forgery::OldAck(by, syndrome) => (ack(oldest.wrapping_sub(by.into()), syndrome), 0),
         Forgery::OutOfOrder(opcode) => (request(opcode, expected), mtu),
@@ -171,6 +176,17 @@ pub(super) fn forgery(
         Forgery::Unsupported(opcode) => (with_len(request(opcode, expected), 8), 0),
     };
     packet::frame(&headers, &pattern(len, 0xa5))
+}
+
+/// This PSN, or the latest before it that no READ or atomic took: no peer repeats one as a SEND.
+fn sent_plain(bench: &Bench, connection: usize, from: Side, psn: u32) -> u32 {
+    let (flows, _) = bench.tap.borrow().flows(&bench.links);
+    let of = |(c, _, side): &(usize, u32, usize)| (*c, *side) == (connection, from as usize);
+    let latest = flows.iter().rfind(|(key, _)| of(key));
+    let taken = |psn: u32| latest.is_some_and(|(_, flow)| flow.is_answered(Psn::new(psn)));
+    let mut back = (0..=psn::MASK).map(|by| psn.wrapping_sub(by) & psn::MASK);
+    back.find(|&psn| !taken(psn))
+        .expect("most PSNs were not sent")
 }
 
 /// Gives a command that must be refused; answers its status.

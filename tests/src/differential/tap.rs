@@ -236,7 +236,7 @@ impl Flow {
     }
 
     /// A READ or atomic takes this PSN: its own response acknowledges it.
-    fn is_answered(&self, psn: Psn) -> bool {
+    pub(super) fn is_answered(&self, psn: Psn) -> bool {
         let at = psn.value().wrapping_sub(self.first) & psn::MASK;
         let request = self.requests.range(..=at).next_back();
         request.is_some_and(|(start, Request { headers, .. })| {

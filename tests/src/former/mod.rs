@@ -29,8 +29,9 @@ const BESIDE: usize = 3;
 const BYTES: usize = 8192;
 const LONG: usize = 1 << 16;
 /// Frames of a life that may leave behind the answer of its end, as they were meant: those that started before and are on their
-/// way through the port, of a beat each at worst.
+/// way through the port, of a beat each at worst, or of 8 where a beat has 8 bytes.
 const LEAVING: usize = 24;
+const LEAVING_NARROW: usize = 8;
 /// Receives of a life.
 const RECEIVES: u16 = 4;
 /// Cycles that no command takes.
@@ -112,7 +113,11 @@ impl Test {
             ended: Vec::new(),
             gids,
             paths: BTreeMap::new(),
-            leaving: if target == Target::Model { 1 } else { LEAVING },
+            leaving: match target {
+                Target::Model => 1,
+                Target::Rtl(512) => LEAVING,
+                Target::Rtl(_) | Target::Seeded(_) => LEAVING_NARROW,
+            },
             takes: 0,
             pace: 0,
             marks: 0,

@@ -8,7 +8,7 @@ use ferroce_proto::abi::wqe::{MAX_MSG, SLOT_BYTES, SendWqe, Sge, opcode};
 use ferroce_sim::testhost::{Host, Mr, Work};
 
 use super::owner::Owner;
-use super::tenant::{LOG, Tenant, query};
+use super::tenant::{Tenant, query};
 use super::{stranger, tenant};
 use crate::scene::Scene;
 
@@ -44,9 +44,9 @@ enum What {
     Query,
     /// The kernel has a send queue drain.
     Drain,
-    /// The kernel has a send queue go on that drained or failed.
+    /// The kernel has a send queue go on that drained or failed, one that failed first of all.
     Resume,
-    /// The kernel changes the path of the datagrams.
+    /// The kernel changes the path of datagrams that are under way.
     Path,
     /// The kernel writes a GID.
     Gid,
@@ -67,7 +67,7 @@ const WHAT: [(What, u8); 15] = [
     (What::Request, 14),
     (What::Query, 3),
     (What::Drain, 1),
-    (What::Resume, 6),
+    (What::Resume, 10),
     (What::Path, 4),
     (What::Gid, 1),
     (What::Limit, 2),
@@ -108,7 +108,7 @@ impl Act {
         match self.what {
             What::Post => post(owner, scene, rng),
             What::Receive => receive(&mut owner.tenant, &mut scene.pair.a, rng),
-            What::Rewrite => rewrite(&owner.tenant, scene, rng),
+            What::Rewrite => rewrite(&mut owner.tenant, scene, rng),
             What::Ring => {
                 ring(&mut owner.tenant, rng);
                 owner.rings(scene);
@@ -141,8 +141,19 @@ impl Act {
                 let head = tenant::send_state(qpn, state::SQD);
                 scene.kernels[0].order(head, &[], crate::scene::kernel::ok);
             }
-            What::Resume => owner.tenant.resume(&mut scene.kernels[0], rng.usize(..3)),
-            What::Path => owner.tenant.change_path(&mut scene.kernels[0], rng),
+            What::Resume => {
+                let victims = &owner.tenant.victims;
+                let failed = victims.iter().find(|victim| victim.may_go_on());
+                let any = &victims[rng.usize(..3)];
+                failed.unwrap_or(any).resume(&mut scene.kernels[0]);
+            }
+            What::Path => {
+                for _ in 0..rng.u8(1..=4) {
+                    datagrams(owner, scene, rng);
+                    owner.tenant.change_path(&mut scene.kernels[0], rng);
+                    owner.wait(scene, rng.u64(..400));
+                }
+            }
             What::Gid => {
                 let gid = GidEntry {
                     gid: rng.u128(..),
@@ -157,14 +168,18 @@ impl Act {
     }
 }
 
-/// A WQE of the owner's own memory to its own peer.
-fn sound(tenant: &Tenant, kind: u8, rng: &mut Rng) -> Work {
+/// Bytes of a piece of a message, at most.
+const SHORT: u32 = 80;
+const USUAL: u32 = 1200;
+
+/// A WQE of the owner's own memory to its own peer, in pieces of up to `most` bytes.
+fn sound(tenant: &Tenant, kind: u8, most: u32, rng: &mut Rng) -> Work {
     let region = tenant.region;
     let most = match (kind, rng.u8(..12)) {
-        (qp_type::UD, _) => 80,
+        (qp_type::UD, _) => SHORT,
         // more than a turn of a queue pair
-        (_, 0) => 40_000,
-        _ => 1200,
+        (_, 0) if most > SHORT => 40_000,
+        _ => most,
     };
     let list: Vec<Sge> = (0..rng.usize(1..=3))
         .map(|_| region.sge(rng.u64(..8192), rng.u32(0..=most)))
@@ -188,7 +203,7 @@ fn sound(tenant: &Tenant, kind: u8, rng: &mut Rng) -> Work {
 
 /// Its slots, with one thing or several wrong.
 fn spoilt(owner: &Tenant, bystander: &Mr, kind: u8, rng: &mut Rng) -> Vec<[u8; SLOT_BYTES]> {
-    let mut slots = sound(owner, kind, rng).slots();
+    let mut slots = sound(owner, kind, USUAL, rng).slots();
     let slot = &mut slots[0];
     let mut head = SendWqe::parse(slot.first_chunk().expect("64 bytes"));
     let mut sge = Sge::parse(slot[32..48].first_chunk().expect("16 bytes"));
@@ -238,19 +253,26 @@ fn aim(tenant: &Tenant, scene: &Scene) -> Mr {
     scene.lines[0].memory(0).unwrap_or(tenant.region)
 }
 
-fn at(base: u64, index: u16) -> u64 {
-    base + (u64::from(index) & ((1 << LOG) - 1)) * SLOT_BYTES as u64
+/// Place of a WQE in a ring of 2^`log` slots.
+fn at(log: u8, base: u64, index: u16) -> u64 {
+    base + (u64::from(index) & ((1 << log) - 1)) * SLOT_BYTES as u64
 }
 
 fn post(owner: &mut Owner, scene: &mut Scene, rng: &mut Rng) {
     let place = rng.usize(..3);
     let kind = owner.tenant.victims[place].kind;
-    // Several at once, now and then; none that no completion tells of before the first one came.
-    for _ in 0..[1, 1, 1, 6][rng.usize(..4)] {
+    // Several at once, now and then, or as many short ones as have room; none that no completion tells of before the first
+    // one came.
+    let (count, most) = match rng.u8(..8) {
+        0 | 1 => (100, SHORT),
+        2 | 3 => (6, USUAL),
+        _ => (1, USUAL),
+    };
+    for _ in 0..count {
         let slots = match rng.u8(..8) {
             0 => spoilt(&owner.tenant, &aim(&owner.tenant, scene), kind, rng),
             _ => {
-                let mut work = sound(&owner.tenant, kind, rng);
+                let mut work = sound(&owner.tenant, kind, most, rng);
                 let began = owner.tenant.victims[place].last[0].is_some();
                 work.head.signaled = !began || rng.u8(..3) > 0;
                 work.slots()
@@ -260,8 +282,24 @@ fn post(owner: &mut Owner, scene: &mut Scene, rng: &mut Rng) {
     }
 }
 
+/// A few datagrams, if the owner has a queue pair for them.
+fn datagrams(owner: &mut Owner, scene: &mut Scene, rng: &mut Rng) {
+    let place = owner
+        .tenant
+        .victims
+        .iter()
+        .position(|v| v.kind == qp_type::UD);
+    let Some(place) = place else {
+        return;
+    };
+    for _ in 0..rng.u8(..8) {
+        let slots = sound(&owner.tenant, qp_type::UD, SHORT, rng).slots();
+        owner.post(scene, place, &slots);
+    }
+}
+
 fn receive(tenant: &mut Tenant, host: &mut Host, rng: &mut Rng) {
-    let (region, place) = (tenant.region, rng.usize(..3));
+    let (region, log, place) = (tenant.region, tenant.log, rng.usize(..3));
     let shared = place == 1;
     let (base, producer) = match shared {
         true => (tenant.srq, &mut tenant.srq_producer),
@@ -279,7 +317,7 @@ fn receive(tenant: &mut Tenant, host: &mut Host, rng: &mut Rng) {
         if rng.u8(..16) == 0 {
             bytes[rng.usize(16..32)] ^= 1 << rng.u8(..8);
         }
-        host.write(at(base, *producer), &bytes);
+        host.write(at(log, base, *producer), &bytes);
         *producer = producer.wrapping_add(1);
     }
     let value = u32::from(*producer);
@@ -291,13 +329,17 @@ fn receive(tenant: &mut Tenant, host: &mut Host, rng: &mut Rng) {
     }
 }
 
-fn rewrite(tenant: &Tenant, scene: &Scene, rng: &mut Rng) {
-    let victim = &tenant.victims[rng.usize(..3)];
-    let slots = spoilt(tenant, &aim(tenant, scene), victim.kind, rng);
+fn rewrite(tenant: &mut Tenant, scene: &Scene, rng: &mut Rng) {
+    let place = rng.usize(..3);
+    let kind = tenant.victims[place].kind;
+    let slots = spoilt(tenant, &aim(tenant, scene), kind, rng);
+    let victim = &mut tenant.victims[place];
+    // What was the rest of a WQE may be the head of one now.
+    victim.wants_more |= victim.last[0].is_none();
     let index = victim.producer.wrapping_sub(4).wrapping_add(rng.u16(..12));
     let aimed = rng.u8(..3) > 0;
     for (slot, bytes) in slots.iter().enumerate() {
-        let at = at(victim.sq, index.wrapping_add(slot as u16));
+        let at = at(tenant.log, victim.sq, index.wrapping_add(slot as u16));
         match aimed {
             true => scene.watches[0].ambush(at, rng.u32(1..=2), bytes.to_vec()),
             false => scene.pair.a.write(at, bytes),

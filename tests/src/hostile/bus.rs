@@ -2,9 +2,10 @@
 //! up to 8192 cycles, or all of them by up to 32768; responses come before writes are visible, lines tear, and resets come at any
 //! moment.
 //!
-//! A burst of trouble has two halves. In the first the memory of an owner of queues fails while it does what it likes, and
-//! connections of others have exactly the results of the golden model. In the second all memory fails, those of the others
-//! and the rings of commands too, until a reset, by the pin or by register CONTROL, in the midst of it. Registers answer all the
+//! A burst of trouble has three parts. In the first the memory of an owner of queues fails while it does what it likes, and
+//! connections of others have exactly the results of the golden model. In the second their memory refuses accesses: messages
+//! fail, and those that succeed are right. In the third all memory fails, the rings of commands too, until a reset, by the pin
+//! or by register CONTROL, in the midst of it. Registers answer all the
 //! while, memory outside all regions or taken back is not reached, and behind the reset all connections work again, each byte
 //! right.
 
@@ -13,7 +14,8 @@ use ferroce_sim::rtl::Options;
 use ferroce_sim::testhost::Side;
 
 use super::acts::plan;
-use super::owner::{Owner, Patience, scene};
+use super::bystanders::{Patience, scene};
+use super::owner::Owner;
 use crate::conformance::run::Target;
 use crate::quiet;
 use crate::scene::Scene;
@@ -57,10 +59,15 @@ impl std::ops::AddAssign for Disturbed {
     }
 }
 
+/// Whether the bus of a seed has a bridge, which answers writes before memory does: it tells of no refusal.
+const fn has_bridge(seed: u64) -> bool {
+    seed.is_multiple_of(2)
+}
+
 /// The bus that a seed has.
 fn around(seed: u64) -> Options {
     let mut options = pausing(seed);
-    if seed.is_multiple_of(2) {
+    if has_bridge(seed) {
         options.memory = options.memory.bridge();
     }
     options
@@ -81,6 +88,9 @@ pub fn disturb(target: Target, bursts: u64, seed: u64) -> Result<Disturbed, Stri
         let mut report = Disturbed::default();
         for burst in 0..bursts {
             beside(&mut scene, &mut report, &mut rng, burst as u32);
+            if !has_bridge(seed) {
+                refused(&mut scene, &mut report, &mut rng);
+            }
             everywhere(&mut scene, &mut report, &mut rng);
             report.bursts += 1;
             // A good exchange.
@@ -123,6 +133,20 @@ fn beside(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng, burst: u32) 
     owner.leave(scene);
     report.count(scene.watches[0].trouble(None));
     scene.check();
+}
+
+/// Memory of the connections refuses accesses: what succeeds all the same is right.
+fn refused(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng) {
+    let mut places = Vec::new();
+    for line in &mut scene.lines {
+        line.refused = true;
+        places.extend(line.memory(0).map(|mr| mr.addr..mr.addr + mr.len));
+    }
+    let one_in = 1 << rng.u32(4..=8);
+    let troubles = Troubles::refuse(places, one_in, rng.u64(..));
+    scene.watches[0].trouble(Some(troubles));
+    (0..GOOD).for_each(|_| scene.step());
+    report.count(scene.watches[0].trouble(None));
 }
 
 /// All memory fails, and then there is a reset.

@@ -2,12 +2,14 @@
 
 mod acts;
 mod bus;
+mod bystanders;
 mod exceptions;
 mod frames;
 mod misuse;
 mod owner;
 mod stranger;
 mod tenant;
+mod victim;
 
 pub use bus::{Disturbed, disturb};
 pub use frames::{Report, attack};

@@ -22,31 +22,21 @@ use ferroce_proto::abi::cmd::QpState;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::wqe::SLOT_BYTES;
-use ferroce_proto::wire::{Mtu, Packet};
-use ferroce_sim::link::Config;
+use ferroce_proto::wire::Packet;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::acts::{Act, plan};
+use super::bystanders::{MARK, Patience, scene};
 use super::misuse::Misuse;
 use super::stranger;
-use super::tenant::{LOG, QPNS, Tenant, peer_qpn, query};
+use super::tenant::{QPNS, Tenant, peer_qpn, query};
 use crate::conformance::run::Target;
 use crate::differential::Card;
 use crate::differential::shrink::fewer;
 use crate::quiet;
-use crate::scene::line::Shape;
-use crate::scene::{STEP, Scene, holds, options};
-use crate::world::{World, pausing};
-
-/// Cycles in which things are done.
-#[derive(Clone, Copy)]
-pub(super) struct Patience {
-    /// A command.
-    pub(super) command: u64,
-    /// A message of a bystander.
-    pub(super) message: u64,
-}
+use crate::scene::{STEP, Scene, holds};
+use crate::world::pausing;
 
 const PATIENCE: Patience = Patience {
     command: 50_000,
@@ -56,9 +46,6 @@ const PATIENCE: Patience = Patience {
 const END: u64 = 1_000_000;
 /// Cycles in which frames that had left the tables come out.
 const LEAVING: u64 = 2_000;
-/// In the words of the bystanders.
-const MARK: u32 = 0xb57a_1de5;
-
 /// The present owner, and the one before.
 pub(super) struct Owner {
     pub(super) tenant: Tenant,
@@ -130,44 +117,6 @@ fn run(card: &Card, direct: bool, acts: &[Act], seed: u64) -> Result<Misuse, Str
     })
 }
 
-/// A card with connections of bystanders to a model.
-pub(super) fn scene(card: &Card, direct: bool, seed: u64, patience: Patience) -> Scene {
-    let model = Target::Model.card(World::Fast);
-    let (model, _) = model.expect("a model needs no build");
-    let mut scene = Scene::new(
-        [card, &model],
-        [direct, true],
-        seed,
-        &Config::default(),
-        patience.command,
-    );
-    let is_even = seed.is_multiple_of(2);
-    // Turns of two packets.
-    let window = if is_even { 8 } else { 0 };
-    for (qpn, kind) in [([2, 2], qp_type::RC), ([3, 3], qp_type::UD)] {
-        let (mtu, longest) = match kind {
-            qp_type::RC if is_even => (Mtu::Mtu256, 12_000),
-            qp_type::RC => (Mtu::Mtu1024, 4000),
-            _ => (Mtu::Mtu1024, 1024),
-        };
-        let shape = Shape {
-            options: ferroce_sim::testhost::QpOptions {
-                qkey: 0xb57a_0001,
-                timeout: 8,
-                window,
-                ..options(kind, mtu)
-            },
-            longest,
-            lossy: false,
-            patience: patience.message,
-            mark: MARK,
-        };
-        scene.add(qpn, shape, seed ^ u64::from(kind));
-    }
-    scene.open_all();
-    scene
-}
-
 impl Owner {
     pub(super) fn new(scene: &mut Scene, seed: u64, number: u32) -> Self {
         let mut rng = Rng::with_seed(!seed);
@@ -222,13 +171,15 @@ impl Owner {
 
     pub(super) fn post(&mut self, scene: &mut Scene, place: usize, slots: &[[u8; SLOT_BYTES]]) {
         let open = self.tenant.open_sends()[&QPNS[place]];
-        if self.tenant.victims[place].sane && usize::from(open) + slots.len() > 1 << LOG {
+        let size = 1 << self.tenant.log;
+        if self.tenant.victims[place].sane && usize::from(open) + slots.len() > size {
             return;
         }
         let victim = &mut self.tenant.victims[place];
+        victim.holds(slots);
         for slot in slots {
-            let at = u64::from(victim.producer) & ((1 << LOG) - 1);
-            scene.pair.a.write(victim.sq + at * SLOT_BYTES as u64, slot);
+            let at = usize::from(victim.producer) % size * SLOT_BYTES;
+            scene.pair.a.write(victim.sq + at as u64, slot);
             victim.producer = victim.producer.wrapping_add(1);
         }
         scene
@@ -359,7 +310,9 @@ impl Owner {
 
     /// Each queue pair whose doorbells made sense has done all, or is in error.
     fn finish(&mut self, scene: &mut Scene) {
-        (0..3).for_each(|place| self.tenant.resume(&mut scene.kernels[0], place));
+        for victim in &self.tenant.victims {
+            victim.resume(&mut scene.kernels[0]);
+        }
         let end = scene.now + END;
         let mut before = [None; 3];
         loop {
@@ -369,11 +322,11 @@ impl Owner {
                 let failed = [state::ERR, state::SQE].contains(&found.sq_state);
                 let all = self.tenant.open_sends()[&QPNS[place]] == 0;
                 let psns = (found.sq_psn, found.una_psn);
-                // The head may want more slots than are posted.
-                let began = self.tenant.victims[place].last[0].is_some();
-                let still = began && psns.0 == psns.1 && before[place] == Some(psns);
+                let victim = &self.tenant.victims[place];
+                let may_wait = victim.last[0].is_some() || victim.wants_more;
+                let still = may_wait && psns.0 == psns.1 && before[place] == Some(psns);
                 before[place] = Some(psns);
-                let sane = self.tenant.victims[place].sane;
+                let sane = victim.sane;
                 open += u32::from(sane && !failed && !all && !still);
             }
             if open == 0 {

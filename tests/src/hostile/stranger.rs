@@ -9,7 +9,8 @@ use ferroce_proto::wire::{
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Host, QpOptions};
 
-use super::tenant::{STRANGER, STRANGER_IP, Tenant, Victim};
+use super::tenant::{STRANGER, STRANGER_IP, Tenant};
+use super::victim::Victim;
 
 /// Bytes of a packet of the owner's connections.
 const MTU: u32 = 256;

@@ -1,19 +1,20 @@
 //! The owner of queues: what the kernel gives it, and how its life ends.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fastrand::Rng;
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
-use ferroce_proto::abi::cq::{CqCtx, Cqe, status};
+use ferroce_proto::abi::cq::{CqCtx, Cqe};
 use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
-use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, qp_type, state};
+use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, SrqCtx, qp_type};
 use ferroce_proto::abi::wqe::SLOT_BYTES;
 use ferroce_proto::wire::{Gid, Mac};
 use ferroce_sim::testhost::{Host, Mr, Peer, QpOptions, Rights};
 
+use super::victim::Victim;
 use crate::scene::Scene;
+
 use crate::scene::kernel::{Kernel, ok, plain};
 use crate::scene::line::message;
 use crate::scene::tapped::Watch;
@@ -30,32 +31,9 @@ const PLACE: u32 = 0x300;
 const DOMAIN: u32 = 0x660;
 /// Bytes of its region.
 pub(super) const BYTES: usize = 1 << 17;
-/// Log2 of its rings.
-pub(super) const LOG: u8 = 4;
-const CQ_LOG: u8 = 5;
-
-/// A queue pair of the owner.
-pub(super) struct Victim {
-    pub(super) qpn: u32,
-    pub(super) kind: u8,
-    pub(super) sq: u64,
-    pub(super) rq: u64,
-    pub(super) producer: u16,
-    pub(super) rq_producer: u16,
-    /// Each doorbell went forward, within the ring.
-    pub(super) sane: bool,
-    /// PSN that a peer sends next.
-    pub(super) psn: u32,
-    /// Index of the last completion of either queue.
-    pub(super) last: [Option<u16>; 2],
-    /// A send failed since the kernel last had the send queue go on.
-    pub(super) failed: bool,
-    /// Producer index when the kernel had it go on: what stood before it behind a failed send was to be flushed.
-    pub(super) flushed: Rc<Cell<Option<u16>>>,
-    /// Its end was answered; and before the last look.
-    pub(super) ended: Rc<Cell<bool>>,
-    closed: bool,
-}
+/// Log2 of its rings: queues, completion queue. Large ones hold what is flushed for long, and every completion for a while.
+const RINGS: [(u8, u8); 2] = [(4, 5), (7, 9)];
+const EQ_LOG: u8 = 5;
 
 /// A process that holds the queues for a while.
 pub(super) struct Tenant {
@@ -66,6 +44,8 @@ pub(super) struct Tenant {
     pub(super) region: Mr,
     pub(super) srq: u64,
     pub(super) srq_producer: u16,
+    /// Log2 of the slots of its queues.
+    pub(super) log: u8,
     pub(super) cq: CqCtx,
     pub(super) eq: EqCtx,
 }
@@ -81,29 +61,30 @@ impl Tenant {
         let host = &mut scene.pair.a;
         let kernel = &mut scene.kernels[0];
         let mark = 0x0e0e_0000 | number & 0xffff;
+        let (log, cq_log) = RINGS[rng.usize(..RINGS.len())];
         let eq = EqCtx {
-            base: host.alloc(Eqe::BYTES << CQ_LOG),
+            base: host.alloc(Eqe::BYTES << EQ_LOG),
             consumer: host.alloc_record(),
-            log_size: CQ_LOG,
+            log_size: EQ_LOG,
             vector: 7,
             moderation: 0,
         };
         let cq = CqCtx {
-            base: host.alloc(Cqe::BYTES << CQ_LOG),
+            base: host.alloc(Cqe::BYTES << cq_log),
             consumer: host.alloc_record(),
-            log_size: CQ_LOG,
+            log_size: cq_log,
             eqn: EQN,
         };
         let srq = SrqCtx {
-            base: host.alloc(SLOT_BYTES << LOG),
-            log_size: LOG,
+            base: host.alloc(SLOT_BYTES << log),
+            log_size: log,
             eqn: EQN,
             limit: 3,
             pd: DOMAIN,
             ..SrqCtx::default()
         };
-        scene.watches[0].follow(cq.base, CQ_LOG, Cqe::BYTES);
-        scene.watches[0].follow(eq.base, CQ_LOG, Eqe::BYTES);
+        scene.watches[0].follow(cq.base, cq_log, Cqe::BYTES);
+        scene.watches[0].follow(eq.base, EQ_LOG, Eqe::BYTES);
         kernel.create(opcode::CREATE_EQ, EQN.into(), &eq.emit());
         kernel.create(opcode::CREATE_CQ, CQN, &cq.emit());
         kernel.create(opcode::CREATE_SRQ, SRQN, &srq.emit());
@@ -118,15 +99,15 @@ impl Tenant {
         kernel.register(host, &region, Rights::ALL);
         let kinds = [
             qp_type::RC,
-            [qp_type::RC, qp_type::UC][rng.usize(..2)],
-            [qp_type::RC, qp_type::UD][rng.usize(..2)],
+            [qp_type::RC, qp_type::UC, qp_type::UC][rng.usize(..3)],
+            [qp_type::RC, qp_type::UD, qp_type::UD][rng.usize(..3)],
         ];
         let victims = QPNS.into_iter().zip(kinds).map(|(qpn, kind)| {
             let options = QpOptions {
                 send_cq: CQN as u16,
                 recv_cq: CQN as u16,
-                sq_log: LOG,
-                rq_log: LOG,
+                sq_log: log,
+                rq_log: log,
                 timeout: 1,
                 retry_cnt: rng.u8(0..=3),
                 rnr_retry: rng.u8(0..=3),
@@ -145,21 +126,8 @@ impl Tenant {
             }
             kernel.open(host, qpn, &peer);
             let [sq, _, rq] = host.images(qpn, &peer);
-            Victim {
-                qpn,
-                kind,
-                sq: SqCtx::parse(&sq).sq_base,
-                rq: RqCtx::parse(&rq).rq_base,
-                producer: 0,
-                rq_producer: 0,
-                sane: true,
-                psn,
-                last: [None, None],
-                failed: false,
-                flushed: Rc::default(),
-                ended: Rc::default(),
-                closed: false,
-            }
+            let rings = [SqCtx::parse(&sq).sq_base, RqCtx::parse(&rq).rq_base];
+            Victim::new(qpn, kind, rings, psn)
         });
         let victims = victims.collect();
         host.pd = pd;
@@ -172,6 +140,7 @@ impl Tenant {
             region,
             srq: srq.base,
             srq_producer: 0,
+            log,
             cq,
             eq,
         }
@@ -194,13 +163,18 @@ impl Tenant {
             kernel.deregister(self.region);
         }
         let rings = [
-            (opcode::DESTROY_SRQ, SRQN, self.srq, SLOT_BYTES << LOG),
-            (opcode::DESTROY_CQ, CQN, self.cq.base, Cqe::BYTES << CQ_LOG),
+            (opcode::DESTROY_SRQ, SRQN, self.srq, SLOT_BYTES << self.log),
+            (
+                opcode::DESTROY_CQ,
+                CQN,
+                self.cq.base,
+                Cqe::BYTES << self.cq.log_size,
+            ),
             (
                 opcode::DESTROY_EQ,
                 EQN.into(),
                 self.eq.base,
-                Eqe::BYTES << CQ_LOG,
+                Eqe::BYTES << EQ_LOG,
             ),
         ];
         let records = [None, Some(self.cq.consumer), Some(self.eq.consumer)];
@@ -220,15 +194,15 @@ impl Tenant {
         let ring = |base: u64, bytes: usize| base..base + bytes as u64;
         let mut places = vec![
             ring(self.region.addr, BYTES),
-            ring(self.srq, SLOT_BYTES << LOG),
-            ring(self.cq.base, Cqe::BYTES << CQ_LOG),
+            ring(self.srq, SLOT_BYTES << self.log),
+            ring(self.cq.base, Cqe::BYTES << self.cq.log_size),
             ring(self.cq.consumer, 4),
-            ring(self.eq.base, Eqe::BYTES << CQ_LOG),
+            ring(self.eq.base, Eqe::BYTES << EQ_LOG),
             ring(self.eq.consumer, 4),
         ];
         for victim in &self.victims {
-            places.push(ring(victim.sq, SLOT_BYTES << LOG));
-            places.push(ring(victim.rq, SLOT_BYTES << LOG));
+            places.push(ring(victim.sq, SLOT_BYTES << self.log));
+            places.push(ring(victim.rq, SLOT_BYTES << self.log));
         }
         places
     }
@@ -248,45 +222,16 @@ impl Tenant {
     /// Completions that came since: each of a queue pair of its own, each WQE at most once, and none that was not posted.
     pub(super) fn completions(&mut self, watch: &Rc<Watch>) -> u64 {
         let mut count = 0;
+        self.victims.iter_mut().for_each(Victim::look);
         while let Some(cqe) = watch.take(self.cq.base) {
             count += 1;
             let number = self.number;
             let victim = self.victims.iter_mut().find(|victim| victim.qpn == cqe.qpn);
             let victim = victim.unwrap_or_else(|| panic!("tenant {number}: {cqe:?} of another"));
             let shared = cqe.recv && cqe.qpn == QPNS[1];
-            if shared || !victim.sane {
-                continue;
+            if !shared && victim.sane {
+                victim.completed(number, &cqe);
             }
-            let producer = if cqe.recv {
-                victim.rq_producer
-            } else {
-                victim.producer
-            };
-            let before = victim.last[usize::from(cqe.recv)].map_or(0, |last| last.wrapping_add(1));
-            // Posted are those from the one behind the last that completed to the producer index.
-            let posted = producer.wrapping_sub(before);
-            assert!(
-                cqe.wqe_index.wrapping_sub(before) < posted,
-                "tenant {number}: {cqe:?}: a WQE that was not posted, or completed before; {before} to {producer} are posted"
-            );
-            victim.last[usize::from(cqe.recv)] = Some(cqe.wqe_index);
-            if cqe.recv {
-                continue;
-            }
-            let dead = victim.failed && victim.kind == qp_type::RC;
-            assert!(
-                !dead || cqe.status != status::SUCCESS,
-                "tenant {number}: {cqe:?} in the error state"
-            );
-            let before = victim
-                .flushed
-                .get()
-                .map(|end| cqe.wqe_index.wrapping_sub(end) as i16);
-            assert!(
-                cqe.status != status::SUCCESS || before.is_none_or(|before| before >= 0),
-                "tenant {number}: {cqe:?} stood behind a send that failed"
-            );
-            victim.failed |= cqe.status != status::SUCCESS;
         }
         self.events(watch);
         count
@@ -307,25 +252,6 @@ impl Tenant {
         for victim in &mut self.victims {
             victim.closed = victim.ended.get();
         }
-    }
-
-    /// The kernel has a send queue go on.
-    pub(super) fn resume(&mut self, kernel: &mut Kernel, place: usize) {
-        let victim = &mut self.victims[place];
-        // One of RC stays in error.
-        let fails = victim.failed && victim.kind != qp_type::RC;
-        victim.failed &= !fails;
-        let (flushed, producer) = (Rc::clone(&victim.flushed), victim.producer);
-        kernel.order(
-            send_state(victim.qpn, state::RTS),
-            &[],
-            move |host, answer| {
-                ok(host, answer);
-                if fails {
-                    flushed.set(Some(producer));
-                }
-            },
-        );
     }
 
     /// The kernel changes the path of its datagrams.

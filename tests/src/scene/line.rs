@@ -98,6 +98,8 @@ pub(crate) struct Line {
     pub(crate) tally: Tally,
     /// It gave up, as it may on a wire that loses frames.
     pub(crate) gave_up: bool,
+    /// Memory refuses accesses of a card: a message may fail, which ends it; what succeeds is right.
+    pub(crate) refused: bool,
     pub(crate) opened: u32,
 }
 
@@ -133,6 +135,7 @@ impl Line {
             rng: Rng::with_seed(seed),
             tally: Tally::default(),
             gave_up: false,
+            refused: false,
             opened: 0,
         }
     }
@@ -181,7 +184,7 @@ impl Line {
         assert_eq!(self.state, State::Closed);
         self.state = State::Opening;
         self.opened += 1;
-        self.gave_up = false;
+        (self.gave_up, self.refused) = (false, false);
         self.pending.set(2);
         let [a, b] = hosts;
         let bytes = (3 * WINDOW + RECEIVES + 2) * self.stride();

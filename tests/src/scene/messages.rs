@@ -183,7 +183,9 @@ impl Line {
             status::WR_FLUSH_ERR,
         ];
         let refused = cqe.status == status::REM_ACCESS_ERR && self.lent[1 - side].raced;
-        if self.shape.lossy && (gives_up.contains(&cqe.status) || refused) {
+        let ends = self.shape.lossy && (gives_up.contains(&cqe.status) || refused)
+            || self.refused && cqe.status != status::SUCCESS;
+        if ends {
             self.gave_up = true;
             return;
         }
@@ -281,7 +283,7 @@ impl Line {
             let its_own = cqe.byte_len as usize == inbound.len + skip
                 && cqe.imm == inbound.imm.or(inbound.inv).unwrap_or(0)
                 && bytes == expected;
-            if self.shape.lossy && !repeats && !its_own {
+            if (self.shape.lossy || self.refused) && !repeats && !its_own {
                 self.tally.lost += 1;
                 continue;
             }

@@ -44,6 +44,8 @@ pub(crate) struct Troubles {
     places: Vec<Range<u64>>,
     /// One access in so many fails.
     one_in: u32,
+    /// Half of the writes that fail are not refused but vanish.
+    loses: bool,
     /// One access in so many is late, by 2^8 to 2^`longest` cycles.
     late_in: u32,
     longest: u8,
@@ -58,11 +60,20 @@ impl Troubles {
         Self {
             places,
             one_in,
+            loses: true,
             late_in,
             longest: 13,
             rng: Rng::with_seed(seed),
             failed: 0,
             late: 0,
+        }
+    }
+
+    /// One access in so many is refused.
+    pub(crate) fn refuse(places: Vec<Range<u64>>, one_in: u32, seed: u64) -> Self {
+        Self {
+            loses: false,
+            ..Self::new(places, one_in, 0, seed)
         }
     }
 
@@ -178,7 +189,7 @@ impl Watch {
             return Trouble::None;
         }
         t.failed += 1;
-        if kind == FaultKind::Write && t.rng.bool() {
+        if t.loses && kind == FaultKind::Write && t.rng.bool() {
             return Trouble::Vanishes;
         }
         Trouble::Refused {

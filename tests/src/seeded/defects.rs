@@ -77,7 +77,6 @@ pub const DEFECTS: &[Defect] = &[
         what: "RESET is answered while requests and responses of the queue pair wait for the wire",
         case: Some("pause_before_a_command"),
         changes: &[
-            change("drain", "5'h10: seen_d = stirs_14_q;", "12'd0"),
             change("drain", "5'h11: seen_d = stirs_15_q;", "12'd0"),
             change("drain", "5'h12: seen_d = stirs_16_q;", "12'd0"),
             change("drain", "5'h13: seen_d = stirs_17_q;", "12'd0"),
@@ -88,11 +87,11 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "drain_without_events",
         what: "The end of an object is answered while failures and events of it are on their way",
-        case: None,
+        case: Some("event_before_the_end"),
         changes: &[
-            change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
             change("drain", "5'h16: seen_d = stirs_20_q;", "12'd0"),
             change("drain", "5'h17: seen_d = stirs_21_q;", "12'd0"),
+            change("drain", "5'h18: seen_d = stirs_22_q;", "12'd0"),
         ],
     },
     Defect {
@@ -222,7 +221,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "access_behind_invalidation",
         what: "The completion that names an invalidated key does not wait for the peer's reads and atomics under it",
-        case: None,
+        case: Some("pause_behind_an_invalidation"),
         changes: &[change(
             "cq_fence_queue",
             "assign held = unwritten | (waits_m_payload[Wait_invalidates] & accessed);",
@@ -242,7 +241,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "event_queue_holds_all",
         what: "An event for an event queue that nobody empties holds up those of all others",
-        case: None,
+        case: Some("event_ring_full_is_no_others"),
         changes: &[change(
             "eq_rules",
             "out[EqDecision_takes] = 1'b1;",

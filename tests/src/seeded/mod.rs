@@ -209,6 +209,25 @@ fn spent() -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use ferroce_hdl::control::drain::section::{
+        CLASS_QUEUES, CNPS, PASSAGE, QP_EVENTS, REQUESTS, RESPONSES, TO_REQUESTER, TO_RESPONDER,
+    };
+
+    /// A drain with a section more counts those behind it anew.
+    #[test]
+    fn drains_leave_out_what_they_say() {
+        let left_out = |name| -> Vec<usize> {
+            let defect = super::DEFECTS.iter().find(|defect| defect.name == name);
+            let changes = defect.expect("it is there").changes.iter();
+            let section = |line: &str| line.split('_').nth_back(1)?.parse().ok();
+            changes.filter_map(|change| section(change.line)).collect()
+        };
+        let wire = [REQUESTS, RESPONSES, CNPS, PASSAGE, CLASS_QUEUES];
+        assert_eq!(left_out("drain_without_wire"), wire);
+        let events = [TO_REQUESTER, TO_RESPONDER, QP_EVENTS];
+        assert_eq!(left_out("drain_without_events"), events);
+    }
+
     #[test]
     fn every_change_has_its_place() {
         let design = super::builds::verilog(super::WIDTH).expect("the engine is emitted");

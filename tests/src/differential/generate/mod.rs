@@ -9,7 +9,8 @@
 //! * On UC nothing fails, no buffer is late, and the wire harms nothing.
 //! * RNR retries are unlimited where a buffer may be late, and run out only where none will come.
 //! * On a wire with loss nothing fails at the receiver: whether its NAK or the silence behind it is seen first is chance.
-//! * Timers never run out on a wire without loss, but for a peer that is not there.
+//! * Timers never run out on a wire without loss, but for a peer that is not there. Some are shorter than a wire may stand: what
+//!   waits for it has not left.
 //!
 //! Some scenarios have send windows or rates: a turn of a queue pair is then a few packets, and the WQE of a message of several
 //! turns is read again. Some have a message that fills a turn of a queue pair without either.
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::world::{Draw, draw};
 
+use super::Pairing;
 use super::scenario::{Connection, Hardship, Operation, Scenario, Step, region};
 
 /// Payload of a scenario in bytes, about.
@@ -34,6 +36,9 @@ const BYTES: u32 = 24 * 1024;
 const TURNS: u32 = 12 * 1024;
 const LONGEST: [u32; 2] = [1 << 18, 1 << 15];
 
+/// ACK timeout codes where nothing is lost: 67 ms, and 66 us, which is 16,384 cycles.
+const LATE: u8 = 14;
+const SOON: u8 = 4;
 /// RNR NAK timer codes: 10 to 30 us.
 const RNR_TIMERS: std::ops::RangeInclusive<u8> = 1..=3;
 
@@ -94,6 +99,9 @@ pub fn scenario(seed: u64, class: Class, features: u32) -> Scenario {
         })
         .collect();
     lengthen(&mut connections, seed, class);
+    if class == Class::Lossless {
+        hasten(&mut connections, seed);
+    }
     let scenario = Scenario {
         seed,
         wire,
@@ -137,6 +145,20 @@ fn lengthen(connections: &mut [Connection], seed: u64, class: Class) {
     }
 }
 
+/// Timers that a wire that stands outlasts: where the peer is a golden model, which answers at once, and all are answered soon.
+fn hasten(connections: &mut [Connection], seed: u64) {
+    let side = match Pairing::of(seed) {
+        Pairing::SideA => 0,
+        Pairing::SideB => 1,
+        Pairing::Both => return,
+    };
+    if connections.iter().all(|c| c.region_len < LONGEST[1]) {
+        let all = connections.iter_mut().map(|c| &mut c.timeout[side]);
+        all.filter(|code| **code == LATE)
+            .for_each(|code| *code = SOON);
+    }
+}
+
 fn connection(rng: &mut Rng, class: Class, features: u32, cqs: u8) -> Connection {
     let mtu = Mtu::ALL[[0, 0, 0, 1, 1, 2, 3, 4][rng.usize(..8)]];
     let psn = |rng: &mut Rng| match rng.u8(..4) {
@@ -162,10 +184,10 @@ fn connection(rng: &mut Rng, class: Class, features: u32, cqs: u8) -> Connection
             0
         },
         ot_log: pair(rng, 5),
-        timeout: match class {
-            Class::Lossless => [0, 14][rng.usize(..2)],
+        timeout: [match class {
+            Class::Lossless => [0, LATE][rng.usize(..2)],
             Class::Lossy => rng.u8(1..=2),
-        },
+        }; 2],
         retry_cnt: match class {
             Class::Lossless => rng.u8(..=7),
             Class::Lossy => 7,
@@ -235,7 +257,7 @@ impl Writer {
         self.courses[connection] = match self.rng.u8(..24) {
             0 if self.class == Class::Lossless => {
                 c.reachable = false;
-                (c.timeout, c.retry_cnt) = (1, self.rng.u8(..=1));
+                (c.timeout, c.retry_cnt) = ([1; 2], self.rng.u8(..=1));
                 Course::Failed(Side::A)
             }
             1 if self.class == Class::Lossless => {

@@ -86,8 +86,8 @@ pub struct Connection {
     pub rq_stride: u8,
     /// Log2 of the messages outstanding.
     pub ot_log: [u8; 2],
-    /// ACK timeout code.
-    pub timeout: u8,
+    /// ACK timeout codes.
+    pub timeout: [u8; 2],
     /// Retries.
     pub retry_cnt: u8,
     /// RNR retries.
