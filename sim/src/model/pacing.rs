@@ -88,11 +88,22 @@ impl Pacing {
     /// The limit of the host, Mb/s; 0: none.
     pub(super) fn set_limit(&mut self, mbps: u32) {
         self.limit = mbps;
+        self.lift();
+    }
+
+    /// Without a rate nothing is owed.
+    fn lift(&mut self) {
+        if self.limit == 0 && self.control.is_none() {
+            self.rate = None;
+            self.requests = Pace::default();
+            self.responses = Pace::default();
+        }
     }
 
     /// What congestion control remembers is void.
     pub(super) fn reset(&mut self) {
         self.control = None;
+        self.lift();
     }
 
     /// A CNP of the peer arrived.

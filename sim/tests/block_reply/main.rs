@@ -4,6 +4,7 @@ mod atomics;
 mod failures;
 mod hold;
 mod host;
+mod many;
 mod paced;
 mod random;
 mod rates;

@@ -152,3 +152,44 @@ fn one_that_starts_afresh_while_it_waits() {
     rig.run(200);
     assert_eq!(rig.packets(), answer(&read, 0));
 }
+
+/// A READ that comes between the end of the one before and the turn for an acknowledgement waits all the same.
+#[test]
+fn a_turn_for_an_acknowledgement_is_no_way_around() {
+    for delay in 0..60 {
+        let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+        rig.rate(1, 1);
+        // turns of others, behind which the queue pair is due
+        for qpn in 2..16 {
+            rig.request(&Request::read(qpn, 0, 20 << 10));
+        }
+        rig.request(&Request::read(1, 0, 1000));
+        rig.ack(1, 1, 1, 0x1f);
+        rig.run(delay * 16);
+        rig.request(&Request::read(1, 2, 1000));
+        rig.run(6000);
+        let packets = rig.packets();
+        let reads = packets.iter().filter(|p| p.qpn == 1 && p.plen > 0);
+        assert_eq!(reads.count(), 1, "{} cycles later", delay * 16);
+    }
+}
+
+#[test]
+fn what_is_owed_ends_with_the_rate() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.rate(1, 1);
+    rig.request(&Request::read(1, 0, 3000));
+    rig.run(200);
+    rig.start_afresh(1);
+    rig.rate(1, 0);
+    rig.run(20);
+    rig.packets();
+    // a turn without a rate is not owed either
+    rig.request(&Request::read(1, 100, 4000));
+    rig.run(100);
+    assert_eq!(rig.packets().len(), 4);
+    rig.rate(1, 1);
+    rig.request(&Request::read(1, 500, 3000));
+    rig.run(100);
+    assert_eq!(rig.packets().len(), 1);
+}

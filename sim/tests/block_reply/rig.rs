@@ -23,6 +23,15 @@ pub(crate) fn uneven() -> Pauses {
     Pauses::new(0.3, 6)
 }
 
+/// A `PaceRate` with its valid bit: the rate of a queue pair in Mb/s, 0 for none.
+pub(crate) fn rate_bits(qpn: u32, mbps: u64) -> u64 {
+    let gap = (2000_u64 << 20).checked_div(mbps).unwrap_or(0);
+    // a byte takes `gap` cycles of 2^-20: 2^30 / gap bytes in 1024 cycles
+    let span = (1_u64 << 30).checked_div(gap).and_then(u64::checked_ilog2);
+    let span = u64::from(span.unwrap_or(0));
+    1 << 52 | span << 47 | gap << 16 | u64::from(qpn)
+}
+
 pub(crate) struct Rig {
     pub(crate) bench: Bench,
     pub(crate) tokens: StreamSource,
@@ -131,11 +140,7 @@ impl Rig {
 
     /// The responses of a queue pair have a rate in Mb/s from now on; 0: none.
     pub(crate) fn rate(&mut self, qpn: u32, mbps: u64) {
-        let gap = (2000_u64 << 20).checked_div(mbps).unwrap_or(0);
-        // a byte takes `gap` cycles of 2^-20: 2^30 / gap bytes in 1024 cycles
-        let span = (1_u64 << 30).checked_div(gap).and_then(u64::checked_ilog2);
-        let span = u64::from(span.unwrap_or(0));
-        self.set_rate(1 << 52 | span << 47 | gap << 16 | u64::from(qpn));
+        self.set_rate(rate_bits(qpn, mbps));
         self.step();
         self.set_rate(0);
     }

@@ -113,6 +113,20 @@ fn response_rate_ends_with_reset(bench: &mut Bench) {
     read(&mut c, &memory, 8, 1000);
     let cycles = span_from(&mut c, Side::B, 8);
     assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+    // nor is what is owed, with the same limit
+    c.settle();
+    set_limit(&mut c, Side::B, 1);
+    read(&mut c, &memory, 1, 1000);
+    c.settle();
+    c.start_again();
+    set_limit(&mut c, Side::B, 1);
+    let start = c.pair.a.nic.now();
+    c.execute(&Work::read(&[memory.0.sge(0, 1000)], &memory.1, 0));
+    let cycles = c.pair.a.nic.now() - start;
+    assert!(
+        cycles < 40_000,
+        "the first answer came {cycles} cycles later"
+    );
 }
 
 fn response_rate_after_a_cnp(bench: &mut Bench) {

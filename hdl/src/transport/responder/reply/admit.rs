@@ -126,7 +126,7 @@ impl Logic for Admit {
             op = releases.payload;
         } else if grant.bit(1) {
             op.kind = OpKind::Turn;
-            copy!(op <= list.payload; qpn, log_bytes);
+            copy!(op <= list.payload; qpn, log_bytes, alone);
         } else if grant.bit(2) {
             op = served.payload;
         } else if grant.bit(3) {

@@ -11,12 +11,13 @@
 //! planned: those that wait are looked at in turn, with the rate of that moment, so a rate change counts at once. A turn
 //! has what the rate sends in 1024 cycles, a packet at least ([`part`](super::part)).
 //!
-//! Idle time is no credit. A queue pair that waited keeps its schedule, however late it was looked at; one that comes less
-//! than 256 cycles late does too. A queue pair that is listed for an acknowledgement has a turn of a packet at most, if
-//! a READ comes meanwhile.
+//! Idle time is no credit. A queue pair that waited, or was listed less than 256 cycles late, keeps its schedule. One that
+//! was looked at late has a turn of as much more. One that was listed for an acknowledgement alone, and has a READ by its
+//! turn, is listed again.
 //!
-//! Rate: one that waits in 8 cycles. So a start is 8 cycles late for each queue pair that waits, on average exact. Latency: of one that
-//! is not paced none. Times go round after 73 minutes: one that was idle for just as long may wait for its latest turn again.
+//! Rate: one that waits in 10 cycles, so a start is 10 cycles late for each queue pair that waits, on average exact; with N of
+//! them none sends more than 64 KiB in 10 N cycles. Latency: of one that is not paced none. What is owed ends with the rate.
+//! Times go round after 73 minutes: one that was idle for just as long may wait for its latest turn again.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
 use crate::bus::valid::Valid;
@@ -35,6 +36,8 @@ payload! {
         qpn: Bits<16>,
         /// Log2 of the bytes that the turn may have.
         log_bytes: Bits<5>,
+        /// It has a rate, and was listed for an acknowledgement alone.
+        alone: Bit,
     }
 
     /// A queue pair whose turn may not start yet, see [`ReplyPace`].
@@ -43,6 +46,8 @@ payload! {
         qpn: Bits<16>,
         /// It was too early before.
         waited: Bit,
+        /// When it was listed, in cycles: counts until it is looked at.
+        listed: Bits<18>,
     }
 
     /// The rate of the responses of a queue pair.
@@ -52,6 +57,29 @@ payload! {
         /// Log2 of the bytes that it sends in 1024 cycles, 0 at least.
         span: Bits<5>,
     }
+}
+
+/// Half of the time after which times go round, in 2^-8 cycles.
+const LONG_AGO: u64 = 1 << 47;
+
+/// Log2 of the bytes of a turn that is `late` cycles late: 2^`log_bytes` are those of 512 to 1024 cycles.
+#[kernel_fn]
+fn longer(log_bytes: Bits<5>, late: Bits<40>) -> Bits<5> {
+    let mut more: Bits<5> = 0;
+    for i in 0..6 {
+        if late.bit(9 + i) {
+            more = bits::<5>(1 + i);
+        }
+    }
+    if late.slice::<25>(15).any() {
+        more = bits::<5>(7);
+    }
+    let sum = log_bytes + more;
+    let mut bytes = sum;
+    if sum.bit(4) {
+        bytes = WHOLE;
+    }
+    bytes
 }
 
 /// What is done with the queue pair that is looked at.
@@ -71,6 +99,10 @@ pub enum PaceStep {
     Sum,
     /// It is compared with the time.
     Compare,
+    /// Was it late when it was listed.
+    Judge,
+    /// How long may the turn be.
+    Lengthen,
     /// It is due, or waits again.
     Put,
 }
@@ -119,6 +151,9 @@ pub struct ReplyPace<const Q: usize> {
     age: Dff<Bits<48>>,
     next_start: Dff<Bits<48>>,
     late: Dff<Bits<49>>,
+    /// From when it was listed to now, in cycles.
+    listed_since: Dff<Bits<18>>,
+    in_time: Dff<Bit>,
     no_rate: Zero<ReplyRate>,
 }
 
@@ -149,8 +184,10 @@ impl<const Q: usize> Logic for ReplyPace<Q> {
         sizes.we = sweeps | sent.valid;
         sizes.waddr = sent.payload.qpn.low::<Q>();
         sizes.wdata = sent.payload.bytes;
-        starts.we = sweeps;
-        starts.waddr = current.qpn.low::<Q>();
+        // what is owed ends with the rate: the start was long ago
+        let lifted = rate.valid & !changed.gap.any();
+        starts.we = sweeps | lifted;
+        starts.waddr = changed.qpn.low::<Q>();
         if sweeps {
             sweep = sweep + 1;
             paced.waddr = sweep;
@@ -168,9 +205,11 @@ impl<const Q: usize> Logic for ReplyPace<Q> {
         waiting.s.valid = waits;
         waiting.s.payload.qpn = qpn;
         waiting.s.payload.waited = false;
+        waiting.s.payload.listed = now.low::<18>();
         due.s.valid = lists;
         due.s.payload.qpn = qpn;
-        due.s.payload.log_bytes = if paced_q { 0 } else { WHOLE };
+        due.s.payload.log_bytes = WHOLE;
+        due.s.payload.alone = paced_q & !runs;
         assert!(!waits | waiting.s.ready, "a queue pair waits twice");
         assert!(!lists | due.s.ready, "a queue pair is due twice");
 
@@ -186,11 +225,9 @@ impl<const Q: usize> Logic for ReplyPace<Q> {
         product.b = rates.rdata.gap;
         let moment = now.resize::<48>() << 8;
         let is_due = !late.bit(48);
-        let in_time = current.waited | !late.slice::<32>(8 + LATE).any();
-        starts.wdata = if in_time { next_start } else { moment };
+        starts.wdata = moment - LONG_AGO;
         match step {
             PaceStep::Sweep => {
-                starts.wdata = bits::<48>(0);
                 if sweep.all() {
                     step = PaceStep::Pick;
                 }
@@ -219,6 +256,20 @@ impl<const Q: usize> Logic for ReplyPace<Q> {
             }
             PaceStep::Compare => {
                 late = age.resize::<49>() - span.resize::<49>();
+                listed_since = now.low::<18>() - current.listed;
+                step = PaceStep::Judge;
+            }
+            PaceStep::Judge => {
+                let unlisted = late.slice::<41>(8) - listed_since.resize::<41>();
+                in_time = current.waited | unlisted.bit(40) | !unlisted.slice::<32>(LATE).any();
+                step = PaceStep::Lengthen;
+            }
+            PaceStep::Lengthen => {
+                let mut held: Bits<40> = listed_since.resize::<40>();
+                if in_time {
+                    held = late.slice::<40>(8);
+                }
+                log_bytes = longer(log_bytes, held);
                 step = PaceStep::Put;
             }
             PaceStep::Put => {
@@ -229,11 +280,14 @@ impl<const Q: usize> Logic for ReplyPace<Q> {
                         waiting.s.payload.waited = true;
                         step = PaceStep::Pick;
                     }
-                } else if !lists & !sent.valid {
+                } else if !lists & !sent.valid & !lifted {
                     due.s.valid = true;
                     due.s.payload.qpn = current.qpn;
                     due.s.payload.log_bytes = log_bytes;
+                    due.s.payload.alone = false;
                     starts.we = true;
+                    starts.waddr = current.qpn.low::<Q>();
+                    starts.wdata = if in_time { next_start } else { moment };
                     sizes.we = true;
                     sizes.waddr = current.qpn.low::<Q>();
                     sizes.wdata = bits::<17>(0);

@@ -11,6 +11,7 @@
 //! | Reply | a duplicate whose answer is due already, or the 17th; the ring is full | dropped |
 //! | Release | | the oldest reply held back for its fence may run |
 //! | Turn | a reply may run | the oldest one starts |
+//! | Turn | likewise, but it has a rate and was listed for an acknowledgement alone | listed again, to wait for its rate |
 //! | Turn | there is none | the acknowledgement leaves |
 //! | Served | some packets of the reply are sent | listed again |
 //! | Served | all of them | the reply leaves the ring; an atomic is under way, its result kept at `save` |
@@ -126,7 +127,8 @@ impl Logic for ReplyRules {
             }
             OpKind::Turn => {
                 if !state.dead & may_run {
-                    out.starts = true;
+                    out.starts = !op.alone;
+                    out.lists = op.alone;
                 } else {
                     next.listed = false;
                     if !state.dead & idle & state.ack_due {
@@ -138,7 +140,6 @@ impl Logic for ReplyRules {
             OpKind::Served => {
                 next.listed = false;
                 if !current {
-                    // it was reset while it was served, or failed
                     out.lists = !state.dead & (may_run | (idle & state.ack_due));
                 } else if op.waits {
                     out.lists = !(op.blocked & state.atomics.any());

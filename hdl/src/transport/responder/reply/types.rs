@@ -57,6 +57,8 @@ payload! {
         over: Bit,
         /// Turn: log2 of the bytes that it may have.
         log_bytes: Bits<5>,
+        /// Turn: of a queue pair with a rate, listed for an acknowledgement alone.
+        alone: Bit,
         /// Served: nothing was done.
         waits: Bit,
         /// Served, with `waits`: a READ waits for the atomics before it.
