@@ -58,10 +58,7 @@ impl<const Q: usize> Logic for CongestionFront<Q> {
         } else {
             active.rdata
         };
-        // half of the queue is for what must not be lost: a peer's READs make as many `Sent` as it likes
-        let sent =
-            (kind == CongestionEventKind::Sent) & active_1 & !queue.level.slice::<2>(5).any();
-        let counts = cnp | resets | sent;
+        let counts = cnp | resets | ((kind == CongestionEventKind::Sent) & active_1);
         queue.s.valid = valid_1 & counts;
         queue.s.payload = event_1;
         let writes = valid_1 & (cnp | resets) & queue.s.ready;
