@@ -254,25 +254,17 @@ impl Model {
     fn schedule(&mut self, qpn: u32, blocked: bool) {
         let now = self.env.now;
         let qp = &mut self.qps[qpn as usize];
+        let wants_request = qp.wants_request() && !blocked;
+        let wants = [(false, wants_request), (true, qp.wants_response())];
         let mut start = None;
-        if qp.wants_request() && !blocked {
-            let at = qp.sq.pacing.start(now, false, &self.reaction);
+        for (responses, _) in wants.into_iter().filter(|(_, wants)| *wants) {
+            let at = qp.next_start(now, responses, &self.reaction);
             if at > now {
-                start = Some(at);
+                start = start.into_iter().chain([at]).min();
+            } else if responses {
+                self.responses.add(qpn);
             } else {
                 self.requests.add(qpn);
-            }
-        }
-        if qp.wants_response() {
-            let at = if qp.response_has_data() {
-                qp.sq.pacing.start(now, true, &self.reaction)
-            } else {
-                now
-            };
-            if at > now {
-                start = Some(start.map_or(at, |start| start.min(at)));
-            } else {
-                self.responses.add(qpn);
             }
         }
         self.timers.set(qpn, qp.deadline());

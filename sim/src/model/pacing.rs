@@ -165,9 +165,4 @@ impl Pacing {
         let asked = next.map_or(u64::MAX, |ns| ns.div_ceil(NS_PER_CYCLE));
         start.min(asked.max(now + 1)).max(now)
     }
-
-    /// See [`start`](Self::start): the packet may leave in this cycle.
-    pub(super) fn is_due(&mut self, now: u64, responses: bool, reaction: &Reaction) -> bool {
-        self.start(now, responses, reaction) <= now
-    }
 }

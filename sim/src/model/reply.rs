@@ -8,6 +8,7 @@ use ferroce_proto::wire::{
     RethRepr, Syndrome,
 };
 
+use super::pacing::Reaction;
 use super::qp::QueuePair;
 use super::rx::Received;
 use super::tx::Outgoing;
@@ -81,6 +82,14 @@ impl QueuePair {
     pub(super) fn response_has_data(&self) -> bool {
         let next = self.rq.responses.front();
         next.is_some_and(|next| !matches!(next, Response::Ack { .. }))
+    }
+
+    /// The cycle in which the next request or response may leave, see [`Pacing::start`](super::pacing::Pacing::start).
+    pub(super) fn next_start(&mut self, now: u64, responses: bool, reaction: &Reaction) -> u64 {
+        if responses && !self.response_has_data() {
+            return now;
+        }
+        self.sq.pacing.start(now, responses, reaction)
     }
 
     /// Everything up to a packet that asks for it is done. READs and atomics have their own response.

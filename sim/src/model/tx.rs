@@ -197,17 +197,17 @@ impl Model {
             let qpn = lane.take()?;
             let qp = &mut self.qps[qpn as usize];
             let (now, reaction) = (self.env.now, &self.reaction);
-            let paced = !responses || qp.response_has_data();
-            if paced && !qp.sq.pacing.is_due(now, responses, reaction) {
+            if qp.next_start(now, responses, reaction) > now {
                 self.schedule(qpn, false);
                 continue;
             }
+            let counts = !responses || qp.response_has_data();
             let packet = if responses {
                 qp.next_response(&mut self.env)
             } else {
                 qp.next_request(&mut self.env)
             };
-            if let Some(packet) = packet.as_ref().filter(|_| paced) {
+            if let Some(packet) = packet.as_ref().filter(|_| counts) {
                 let bytes = packet.payload.len();
                 qp.sq.pacing.on_sent(now, responses, bytes, reaction);
             }

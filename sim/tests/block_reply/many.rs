@@ -37,7 +37,6 @@ fn sent_beside(others: u64, mbps: u64, cycles: u64) -> u64 {
         step(&mut bench, &mut m);
     }
     bench.dut_mut().set(rate, 0);
-    // two cycles behind each other, so that one is ahead of the next
     let mut lists: VecDeque<(u64, u64)> = (0..=others).map(|q| (10 + q, q)).collect();
     let mut ends: VecDeque<(u64, u64, u64)> = VecDeque::new();
     let mut total = 0;

@@ -1,5 +1,6 @@
 //! Rates of responses: turns that wait until they may start.
 
+use ferroce_proto::abi::qpc::RATE_HEADERS;
 use ferroce_sim::random::Pauses;
 
 use super::request::{Kind, Packet, Request, answer};
@@ -12,7 +13,7 @@ fn cycles(bytes: u64, mbps: u64) -> u64 {
 
 /// What a packet counts.
 fn cost(packet: &Packet) -> u64 {
-    u64::from(packet.plen) + 64
+    u64::from(packet.plen + RATE_HEADERS)
 }
 
 /// The packets that left, with their cycles, by queue pair.

@@ -1,10 +1,10 @@
 //! The pace of the send queues: what happens to them becomes events of congestion control and orders to the calendar.
 //!
 //! ```text
-//!  CNPs ────► queue ─┐
-//!  grants, of responses too ─► queues ──┼─► events ─► reaction_point ─► queue pairs that may start, and who is paced
-//!  commands ─► one ──┴─► limits ──────┘ ▲
-//!  orders ──────────────────────────────┘
+//!  CNPs ─────────────────────────► queue ─┐
+//!  grants, responses' grants ─► two queues ┼─► events ─► reaction_point ─► queue pairs that may start, rates
+//!  commands ─────────────────────► one ────┴─► limits ────────┘ ▲
+//!  orders ──────────────────────────────────────────────────────┘
 //! ```
 //!
 //! A CNP in 16 cycles passes, as DCQCN takes no more. One that comes while another of its queue pair stands last in the queue joins it;
@@ -117,6 +117,11 @@ impl<const Q: usize> Logic for SendPace<Q> {
         grants.m.ready = false;
         response_grants.m.ready = false;
         let has_grant = grants.m.valid | response_grants.m.valid;
+        let grant = if grants.m.valid {
+            grants.m.payload
+        } else {
+            response_grants.m.payload
+        };
         if resets & (yields | (!has_cnp & !has_grant)) {
             point.events.payload.kind = CongestionEventKind::Reset;
             point.events.payload.qpn = current.qpn;
@@ -132,17 +137,12 @@ impl<const Q: usize> Logic for SendPace<Q> {
                 gate = bits::<4>(15);
             }
             yields = true;
-        } else if grants.m.valid {
+        } else if has_grant {
             point.events.payload.kind = CongestionEventKind::Sent;
-            point.events.payload.qpn = grants.m.payload.qpn;
-            point.events.payload.bytes = grants.m.payload.bytes.resize::<24>();
+            point.events.payload.qpn = grant.qpn;
+            point.events.payload.bytes = grant.bytes.resize::<24>();
             grants.m.ready = point.events.ready;
-            yields = true;
-        } else if response_grants.m.valid {
-            point.events.payload.kind = CongestionEventKind::Sent;
-            point.events.payload.qpn = response_grants.m.payload.qpn;
-            point.events.payload.bytes = response_grants.m.payload.bytes.resize::<24>();
-            response_grants.m.ready = point.events.ready;
+            response_grants.m.ready = point.events.ready & !grants.m.valid;
             yields = true;
         }
         point.events.valid = resets | has_cnp | has_grant;

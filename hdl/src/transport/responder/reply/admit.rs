@@ -7,11 +7,25 @@
 //!
 //! Throughput: an operation a cycle. Latency: none. Of the packets lost 16 can wait; further ones of queue pairs that
 //! failed already add nothing.
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use super::pace::DueReply;
 use super::types::*;
+use crate::bus::payload::payload;
 use crate::bus::syndrome::NAK_OPERATIONAL;
 use crate::bus::types::{AckToken, Reply};
 use crate::prelude::*;
+
+payload! {
+    /// A packet that was lost because its payload could not be read.
+    Loss {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// PSN.
+        psn: Bits<24>,
+        /// MSN.
+        msn: Bits<24>,
+    }
+}
 
 /// Admission.
 #[derive(Block)]

@@ -114,7 +114,7 @@ pub struct ReplyPace<const Q: usize> {
     pub clock: ClkRst,
     /// A rate changed.
     pub rate: Signal<In, Valid<PaceRate>>,
-    /// A queue pair that may be listed a cycle later, or not.
+    /// A queue pair that may be listed two cycles later.
     pub ahead_qpn: Signal<In, Bits<Q>>,
     /// A queue pair is listed.
     pub listed: Signal<In, Bit>,
@@ -129,7 +129,7 @@ pub struct ReplyPace<const Q: usize> {
     /// The tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    /// Whether a queue pair is paced: a copy of `rates` that is read a cycle ahead.
+    /// Whether a queue pair is paced: a copy out of `rates`, read ahead.
     paced: Ram<Bits<1>, Q>,
     paced_q: Dff<Bit>,
     rates: Ram<ReplyRate, Q>,
@@ -214,13 +214,15 @@ impl<const Q: usize> Logic for ReplyPace<Q> {
         assert!(!lists | due.s.ready, "a queue pair is due twice");
 
         // the one that is looked at
-        waiting.m.ready = step == PaceStep::Pick;
-        rates.re = step == PaceStep::Pick;
-        rates.raddr = waiting.m.payload.qpn.low::<Q>();
-        sizes.re = step == PaceStep::Pick;
-        sizes.raddr = waiting.m.payload.qpn.low::<Q>();
-        starts.re = step == PaceStep::Pick;
-        starts.raddr = waiting.m.payload.qpn.low::<Q>();
+        let picks = step == PaceStep::Pick;
+        let picked = waiting.m.payload.qpn.low::<Q>();
+        waiting.m.ready = picks;
+        rates.re = picks;
+        rates.raddr = picked;
+        sizes.re = picks;
+        sizes.raddr = picked;
+        starts.re = picks;
+        starts.raddr = picked;
         product.a = sizes.rdata;
         product.b = rates.rdata.gap;
         let moment = now.resize::<48>() << 8;
@@ -249,8 +251,9 @@ impl<const Q: usize> Logic for ReplyPace<Q> {
             PaceStep::Multiply => step = PaceStep::Wait,
             PaceStep::Wait => step = PaceStep::Sum,
             PaceStep::Sum => {
-                span = product.product.slice::<36>(12);
-                next_start = start + product.product.slice::<36>(12).resize::<48>();
+                let taken = product.product.slice::<36>(12);
+                span = taken;
+                next_start = start + taken.resize::<48>();
                 age = moment - start;
                 step = PaceStep::Compare;
             }

@@ -81,16 +81,6 @@ payload! {
         failed: Bit,
     }
 
-    /// A packet that was lost because its payload could not be read.
-    Loss {
-        /// Queue pair.
-        qpn: Bits<16>,
-        /// PSN.
-        psn: Bits<24>,
-        /// MSN.
-        msn: Bits<24>,
-    }
-
     /// A reply in its ring.
     RingWord {
         /// An atomic; else a READ.
