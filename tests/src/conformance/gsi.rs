@@ -11,7 +11,7 @@ use super::script::Script;
 use super::{UD, cases, check, check_bytes};
 
 cases! {
-    gsi_partition, UD, "IB1 10.9", "Queue pair 1 hears full and limited members of its partition, and nobody of another.";
+    gsi_partition, UD, "IB1 10.9", "Queue pair 1 hears full and limited members of its partition, and none of another.";
     gsi_lengths, UD, "IB1 13.5.3.1", "What is no MAD of 256 bytes does no harm: the card brings what fits for the host to discard, completes a buffer that is too short in error, and the next MAD arrives.";
 }
 

@@ -186,13 +186,12 @@ fn read_of_most_psns(bench: &mut Bench) {
     let packets = (1 << 23) - 1;
     for first in [0, 0x80_0003, 0xff_ffff] {
         let (mut s, read) = long_read(bench, first, packets);
-        let [next, last, behind] =
-            [1, packets - 1, packets].map(|n| Psn::new(first).add(n).value());
+        let [next, last, after] = [1, packets - 1, packets].map(|n| Psn::new(first).add(n).value());
         check("PSNs", psns(&s.post(&read)), vec![first]);
         let data = [5; LEAST as usize];
         let response = s.response(Opcode::RcReadResponseFirst, first, Syndrome::ACK);
         check("sent for the first", s.send(&response, &data).len(), 0);
-        let ghost = s.response(Opcode::RcAck, behind, Syndrome::ACK);
+        let ghost = s.response(Opcode::RcAck, after, Syndrome::ACK);
         let sent = s.counts("rx_ghost_acks", 1, |s| s.send(&ghost, &[]));
         check("sent for a PSN behind it", sent.len(), 0);
         let response = s.response(Opcode::RcReadResponseLast, last, Syndrome::ACK);

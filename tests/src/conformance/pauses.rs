@@ -23,7 +23,7 @@ cases! {
     pause_of_a_datagram, CLASSES | feature::UD, "IB1 9.8.3", "A datagram in a paused class is complete when it has left.";
     pause_behind_an_invalidation, CLASSES | feature::INVALIDATE, "IB1 10.6.5", "Nothing is read under a key behind the completion that names it as invalid, whether responses wait in a paused class or are being read.";
     pause_before_a_command, CLASSES, "abi cmd", "A queue pair is in RESET when what of it waits in a paused class has left.";
-    pause_between_two_lives, CLASSES | feature::UD, "IB1 10.3.1", "Datagrams that wait in a paused class when their queue pair goes through RESET complete none of those that are posted then.";
+    pause_across_a_reset, CLASSES | feature::UD, "IB1 10.3.1", "Datagrams that wait in a paused class when their queue pair goes through RESET complete none of those that are posted then.";
     pause_for_ever, CLASSES, "abi regs", "A pause without end is obeyed for as long as PFC_WATCHDOG says, until it has ended for a 128th of that time.";
     pause_in_turns, CLASSES, "abi regs", "A class whose priorities are paused in turns is held for as long as PFC_WATCHDOG says.";
 }
@@ -289,7 +289,7 @@ fn pause_before_a_command(bench: &mut Bench) {
     check("answered", answered, true);
 }
 
-fn pause_between_two_lives(bench: &mut Bench) {
+fn pause_across_a_reset(bench: &mut Bench) {
     let (mut s, source) = script(bench, ud::options());
     let peer = s.peer;
     s.host.write_ah(0, &peer, |_| {});

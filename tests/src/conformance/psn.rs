@@ -12,7 +12,7 @@ cases! {
     psn_wraps_in_a_message, RC, "IB1 9.7.2", "The PSN may wrap between packets of one message.";
     psn_wraps_with_loss, RC, "IB1 9.7.2", "Retransmission works across the wrap of the PSN.";
     psn_wraps_in_a_read, READ, "IB1 9.7.2", "The PSN may wrap between responses to one READ.";
-    psn_behind_most_responses, READ, "IB1 9.7.2", "Behind a READ that takes 2^23 - 1 PSNs comes the PSN that is as many later, over the wrap too; the READ's own are duplicates.";
+    psn_after_most_responses, READ, "IB1 9.7.2", "Behind a READ that takes 2^23 - 1 PSNs comes the PSN that is as many later, over the wrap too; the READ's own are duplicates.";
     duplicate_send, RC, "IB1 9.7.5.1.5", "A repeated SEND is acknowledged again and not executed: no receive WQE, no data, no MSN.";
     duplicate_write, RC, "IB1 9.7.5.1.5", "A repeated WRITE is acknowledged again and not executed.";
     duplicate_of_a_middle, RC, "IB1 9.7.5.1.5", "A repeated packet in the middle of a message does not disturb the message.";
@@ -87,7 +87,7 @@ fn psn_wraps_in_a_read(bench: &mut Bench) {
     check("next PSN", c.query(Side::A).sq_psn, 6);
 }
 
-fn psn_behind_most_responses(bench: &mut Bench) {
+fn psn_after_most_responses(bench: &mut Bench) {
     let packets = (1 << 23) - 1;
     for first in [0, 0x80_0003, 0xff_fff0] {
         let mut s = bench.script(QpOptions {
@@ -110,13 +110,13 @@ fn psn_behind_most_responses(bench: &mut Bench) {
             .map(|i| s.psn.add(i).value())
             .collect();
         check("PSNs of the responses", psns, expected);
-        let behind = s.psn.add(packets);
-        check("expected", s.host.query(s.qpn).rq_psn, behind.value());
+        let after = s.psn.add(packets);
+        check("expected", s.host.query(s.qpn).rq_psn, after.value());
         for (psn, counter) in [
             (s.psn, "duplicate_request"),
-            (behind.prev(), "duplicate_request"),
-            (behind.next(), "out_of_sequence"),
-            (behind, "rx_write_requests"),
+            (after.prev(), "duplicate_request"),
+            (after.next(), "out_of_sequence"),
+            (after, "rx_write_requests"),
         ] {
             let mut write = s.request(Opcode::RcWriteOnly);
             write.bth.psn = psn;

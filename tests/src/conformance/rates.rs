@@ -144,6 +144,27 @@ pub(super) fn check_span(cycles: u64, count: u64, gap: u64, early: u64) {
     );
 }
 
+/// `side` sends 8 packets as if there were no rate.
+#[track_caller]
+pub(super) fn leave_at_once(c: &mut Conn, side: Side) {
+    let cycles = span_from(c, side, 8);
+    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+}
+
+/// The limit of `side` is 1 Mb/s, the first of four messages of A has completed: the others follow soon when it is lifted.
+#[track_caller]
+pub(super) fn leave_when_lifted(c: &mut Conn, side: Side) {
+    set_limit(c, side, 0);
+    let cycles = span_from(c, side, 3);
+    assert!(
+        cycles < 300 * CYCLES_PER_US,
+        "the last left {cycles} cycles later"
+    );
+    for index in 1..4 {
+        c.succeeds(Side::A, index);
+    }
+}
+
 /// Posts `count` WRITEs of `len` bytes to one doorbell.
 fn post(c: &mut Conn, memory: &(Mr, Mr), count: usize, len: u32) {
     c.post_all(&vec![write(memory, len); count]);
@@ -253,15 +274,7 @@ fn rate_limit_is_lifted(bench: &mut Bench) {
     let memory = memory(&mut c);
     post(&mut c, &memory, 4, 1000);
     c.succeeds(Side::A, 0);
-    set_limit(&mut c, Side::A, 0);
-    let cycles = span(&mut c, 3);
-    assert!(
-        cycles < 300 * CYCLES_PER_US,
-        "the last left {cycles} cycles later"
-    );
-    for index in 1..4 {
-        c.succeeds(Side::A, index);
-    }
+    leave_when_lifted(&mut c, Side::A);
 }
 
 fn rate_limit_ends_with_reset(bench: &mut Bench) {
@@ -274,8 +287,7 @@ fn rate_limit_ends_with_reset(bench: &mut Bench) {
     let index = c.post(&write(&memory, 1000));
     c.succeeds(Side::A, index);
     post(&mut c, &memory, 8, 1000);
-    let cycles = span(&mut c, 8);
-    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+    leave_at_once(&mut c, Side::A);
 }
 
 fn rate_limit_and_error(bench: &mut Bench) {
@@ -340,8 +352,7 @@ fn rate_of_others_after_a_cnp(bench: &mut Bench) {
     c.pair.join(qa, qb);
     c.qa = qa;
     post(&mut c, &memory, 8, 1000);
-    let cycles = span(&mut c, 8);
-    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+    leave_at_once(&mut c, Side::A);
 }
 
 fn rate_rises_again(bench: &mut Bench) {
@@ -354,8 +365,7 @@ fn rate_rises_again(bench: &mut Bench) {
     // 6 increases of the target, and each halves what is left to it
     c.pair.run(400 * CYCLES_PER_US);
     post(&mut c, &memory, 8, 1000);
-    let cycles = span(&mut c, 8);
-    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+    leave_at_once(&mut c, Side::A);
 }
 
 fn rate_after_reset(bench: &mut Bench) {
@@ -367,8 +377,7 @@ fn rate_after_reset(bench: &mut Bench) {
     c.mend();
     c.start_again();
     post(&mut c, &memory, 8, 1000);
-    let cycles = span(&mut c, 8);
-    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+    leave_at_once(&mut c, Side::A);
 }
 
 fn rate_without_reaction(bench: &mut Bench) {
@@ -378,6 +387,5 @@ fn rate_without_reaction(bench: &mut Bench) {
     ];
     let (mut c, memory) = congested(bench, &registers);
     post(&mut c, &memory, 8, 1000);
-    let cycles = span(&mut c, 8);
-    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+    leave_at_once(&mut c, Side::A);
 }

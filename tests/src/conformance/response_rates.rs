@@ -6,7 +6,10 @@ use ferroce_sim::testhost::{Mr, QpOptions, Side, Work};
 
 use super::bench::{Bench, Conn};
 use super::notification::marked;
-use super::rates::{CYCLES_PER_US, RATES, check_span, gap, limited, memory, set_limit, span_from};
+use super::rates::{
+    CYCLES_PER_US, RATES, check_span, gap, leave_at_once, leave_when_lifted, limited, memory,
+    set_limit, span_from,
+};
 use super::{cases, check};
 
 const READS: u32 = RATES | feature::READ;
@@ -94,15 +97,7 @@ fn response_rate_is_lifted(bench: &mut Bench) {
     let (mut c, memory) = slow(bench, 1);
     read(&mut c, &memory, 4, 1000);
     c.succeeds(Side::A, 0);
-    set_limit(&mut c, Side::B, 0);
-    let cycles = span_from(&mut c, Side::B, 3);
-    assert!(
-        cycles < 300 * CYCLES_PER_US,
-        "the last left {cycles} cycles later"
-    );
-    for index in 1..4 {
-        c.succeeds(Side::A, index);
-    }
+    leave_when_lifted(&mut c, Side::B);
 }
 
 fn response_rate_ends_with_reset(bench: &mut Bench) {
@@ -111,8 +106,7 @@ fn response_rate_ends_with_reset(bench: &mut Bench) {
     c.succeeds(Side::A, 0);
     c.start_again();
     read(&mut c, &memory, 8, 1000);
-    let cycles = span_from(&mut c, Side::B, 8);
-    assert!(cycles < 8000, "8 packets left within {cycles} cycles");
+    leave_at_once(&mut c, Side::B);
     // nor is what is owed, with the same limit
     c.settle();
     set_limit(&mut c, Side::B, 1);

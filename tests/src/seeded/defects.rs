@@ -271,7 +271,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "sent_before",
         what: "A datagram that leaves after a RESET, but is of before it, completes one of the next life",
-        case: Some("pause_between_two_lives"),
+        case: Some("pause_across_a_reset"),
         // a RESET that waits for the wire leaves no such datagram
         changes: &[
             change(
