@@ -21,7 +21,7 @@ struct Parameter {
 }
 
 /// Those that are a register with others, or of the notification point: name, register, lowest bit, greatest value.
-const FIELDS: [(&str, u32, u32, u32); 8] = [
+const FIELDS: [(&str, u32, u32, u32); 9] = [
     ("np_enable", CNP_CONFIG, 16, 1),
     ("cnp_dscp", CNP_CONFIG, 0, 63),
     ("cnp_802p_prio", CNP_CONFIG, 8, 7),
@@ -30,6 +30,7 @@ const FIELDS: [(&str, u32, u32, u32); 8] = [
     ("clamp_tgt_rate", RP_CONFIG, 1, 1),
     ("clamp_tgt_rate_after_time_inc", RP_CONFIG, 2, 1),
     ("alpha_first", RP_CONFIG, 3, 1),
+    ("alpha_whole", RP_CONFIG, 4, 1),
 ];
 
 fn parameters() -> impl Iterator<Item = Parameter> {

@@ -50,7 +50,7 @@ pub struct ReactionCsr {
     pub setup: Signal<Out, CongestionSetup>,
 
     #[init(Reg::new(ON.into()))]
-    config: Reg<Bits<4>>,
+    config: Reg<Bits<5>>,
     #[init(std::array::from_fn(|i| Reg::new(initial(i))))]
     word: [Reg<Bits<20>>; PARAMS],
     #[init(std::array::from_fn(|i| Constant::new(bits20(RP_RANGES[i].1))))]
@@ -92,7 +92,7 @@ impl Logic for ReactionCsr {
             taken = low;
         }
         if writes & (number == RP_CONFIG) {
-            config = given.low::<4>();
+            config = given.low::<5>();
         }
         value = bits::<32>(0);
         if access.from == RP_CONFIG {
@@ -110,13 +110,14 @@ impl Logic for ReactionCsr {
             }
         }
         if access.clear {
-            config = bits::<4>(ON);
+            config = bits::<5>(ON);
         }
 
         setup.enable = config.bit(0);
         setup.params.clamp_tgt_rate = config.bit(1);
         setup.params.clamp_tgt_rate_after_time_inc = config.bit(2);
         setup.params.alpha_first = config.bit(3);
+        setup.params.alpha_whole = config.bit(4);
         setup.params.line_rate = word[0];
         if !word[0].any() {
             setup.params.line_rate = build_rate;

@@ -9,7 +9,7 @@ pub const RATE_MAX: u32 = (1 << 20) - 1;
 pub const PERIOD_MAX: u32 = (1 << 17) - 1;
 
 layout! { $
-    /// Value of [`RP_CONFIG`]; the parameters are named as mlx5 does, but for `alpha_first`, which it has not.
+    /// Value of [`RP_CONFIG`]; the parameters are named as mlx5 does, but for `alpha_first` and `alpha_whole`, which it has not.
     pub struct RpConfig (with_rp_config) [4] {
         /// CNPs slow queue pairs down.
         enable: bool [1],
@@ -19,6 +19,8 @@ layout! { $
         clamp_tgt_rate_after_time_inc: bool [1],
         /// A tick of alpha comes before what else is due at its time.
         alpha_first: bool [1],
+        /// Alpha is in whole 1/1024, as in published integers of mlx5; else in 1/65536.
+        alpha_whole: bool [1],
     }
 }
 

@@ -37,6 +37,7 @@ impl Reaction {
             self.params.clamp_tgt_rate = self.config.clamp_tgt_rate;
             self.params.clamp_tgt_rate_after_time_inc = self.config.clamp_tgt_rate_after_time_inc;
             self.params.alpha_first = self.config.alpha_first;
+            self.params.alpha_whole = self.config.alpha_whole;
             return true;
         }
         let Some(register) = self.register(offset) else {

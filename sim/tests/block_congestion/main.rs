@@ -34,6 +34,7 @@ fn random_params(rng: &mut fastrand::Rng, period: u32) -> Params {
         rate_reduce_monitor_period: [0, 4, rng.u32(1..60)][rng.usize(..3)],
         initial_alpha_value: rng.u32(..1024),
         alpha_first: rng.bool(),
+        alpha_whole: rng.u8(..3) == 0,
     }
 }
 
@@ -153,7 +154,7 @@ fn a_reset_is_never_lost() {
     );
 }
 
-/// Parameters change while queue pairs are paced, `dce_tcp_g` among them, whose tables are made again.
+/// Parameters change while queue pairs are paced, `dce_tcp_g` among them, whose table is made again.
 #[test]
 fn parameters_that_change() {
     let mut rng = fastrand::Rng::with_seed(9);

@@ -79,6 +79,7 @@ impl Watch {
                 rate: of("rate") as u32,
                 target: of("target") as u32,
                 alpha: of("alpha") as u32,
+                alpha_ticks: of("alpha_ticks") as u32,
                 alpha_cnp: of("alpha_cnp") != 0,
                 decrease_cnp: of("decrease_cnp") != 0,
                 time_stage: of("time_stage") as u32,
@@ -163,15 +164,15 @@ impl Rig {
         rig
     }
 
-    /// Until the tables stand.
+    /// Until the table stands.
     fn until_ready(&mut self) {
-        for _ in 0..40_000 {
+        for _ in 0..200 {
             self.cycle(false);
             if self.bench.dut().is_set(self.ready) {
                 return;
             }
         }
-        panic!("not ready in 40000 cycles");
+        panic!("not ready in 200 cycles");
     }
 
     pub(crate) fn push(&mut self, kind: Kind, qpn: u16, bytes: u32) {
@@ -208,6 +209,11 @@ impl Rig {
             reference.set_state(state);
         }
         self.until_ready();
+    }
+
+    /// Alpha of a queue pair now, by the reference, 1/65536.
+    pub(crate) fn alpha(&self, qpn: u16) -> u32 {
+        self.references[usize::from(qpn)].alpha()
     }
 
     /// The state of a queue pair, by the reference.
@@ -333,6 +339,7 @@ pub(crate) fn set_params(dut: &mut Dut, p: &Params) {
         ("rate_reduce_monitor_period", p.rate_reduce_monitor_period),
         ("initial_alpha_value", p.initial_alpha_value),
         ("alpha_first", u32::from(p.alpha_first)),
+        ("alpha_whole", u32::from(p.alpha_whole)),
         ("line_rate", LINE),
     ];
     assert_eq!(port.fields.len(), values.len());

@@ -46,6 +46,7 @@ mod protection;
 mod psn;
 mod rates;
 mod rc_write;
+mod reaction;
 mod read;
 mod read_loss;
 mod registers;
@@ -123,7 +124,8 @@ pub const TOPICS: &[Topic] = &[
     topic("Frames to the own address", own::CASES),
     topic("Notification of congestion", notification::CASES),
     topic("CNPs that arrive", cnp::CASES),
-    topic("Rates and congestion control", rates::CASES),
+    topic("Rates", rates::CASES),
+    topic("The reaction point", reaction::CASES),
     topic("Rates of responses", response_rates::CASES),
     topic("Packets outstanding", outstanding::CASES),
     topic("Traffic classes", classes::CASES),

@@ -1,4 +1,4 @@
-//! Rates: limits of queue pairs, and the reaction point, which CNPs slow down.
+//! Rates: registers, and limits of queue pairs.
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::cq::status;
@@ -9,12 +9,9 @@ use ferroce_proto::wire::Opcode;
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, Sent};
-use super::notification::marked;
 use super::{cases, check};
 
 pub(super) const RATES: u32 = feature::RC | feature::RATES;
-/// With a notification point on the other side.
-const DCQCN: u32 = RATES | feature::CNP;
 
 cases! {
     rate_registers, RATES, "abi regs", "A parameter of the reaction point beyond its range is taken as the nearer end of it.";
@@ -28,12 +25,6 @@ cases! {
     rate_limit_is_lifted, RATES, "abi qpc", "A limit that ends moves the start that is planned: the next packet leaves within 300 us.";
     rate_limit_ends_with_reset, RATES, "IBA 10.3.1", "The limit of a queue pair is none of the next one of its number.";
     rate_limit_and_error, RATES, "IBA 10.3.1", "What a queue pair with a limit has posted is flushed when it goes into error.";
-    rate_after_a_cnp, DCQCN, "mlx5 DCQCN", "With a first CNP the rate is halved.";
-    rate_set_by_a_cnp, DCQCN, "mlx5 DCQCN", "With rate_to_set_on_first_cnp the first CNP sets that rate.";
-    rate_of_others_after_a_cnp, DCQCN, "A17.9.3", "A CNP slows down its own queue pair only.";
-    rate_rises_again, DCQCN, "mlx5 DCQCN", "Without further CNPs the rate rises to that of the line.";
-    rate_after_reset, DCQCN, "IBA 10.3.1", "What a CNP made of a queue pair is none of the next one of its number.";
-    rate_without_reaction, DCQCN, "abi regs", "With RP_CONFIG.enable = 0 a CNP is counted and slows nothing down.";
 }
 
 pub(super) const CYCLES_PER_US: u64 = 250;
@@ -84,7 +75,7 @@ pub(super) fn memory(c: &mut Conn) -> (Mr, Mr) {
 }
 
 /// A WRITE of so many bytes.
-fn write((source, target): &(Mr, Mr), len: u32) -> Work {
+pub(super) fn write((source, target): &(Mr, Mr), len: u32) -> Work {
     Work::write(&[source.sge(0, len)], target, 0)
 }
 
@@ -121,7 +112,7 @@ pub(super) fn span_from(c: &mut Conn, side: Side, count: usize) -> u64 {
 
 /// `count` requests leave `gap` cycles apart on average.
 #[track_caller]
-fn leaves_at(c: &mut Conn, count: u64, gap: u64) {
+pub(super) fn leaves_at(c: &mut Conn, count: u64, gap: u64) {
     leaves_in_turns(c, count, gap, 0);
 }
 
@@ -166,7 +157,7 @@ pub(super) fn leave_when_lifted(c: &mut Conn, side: Side) {
 }
 
 /// Posts `count` WRITEs of `len` bytes to one doorbell.
-fn post(c: &mut Conn, memory: &(Mr, Mr), count: usize, len: u32) {
+pub(super) fn post(c: &mut Conn, memory: &(Mr, Mr), count: usize, len: u32) {
     c.post_all(&vec![write(memory, len); count]);
 }
 
@@ -190,7 +181,7 @@ fn rate_registers(bench: &mut Bench) {
         regs::RP_CONFIG_RESET,
     );
     host.write32(regs::RP_CONFIG, !0);
-    check("RP_CONFIG", host.read32(regs::RP_CONFIG), 0xf);
+    check("RP_CONFIG", host.read32(regs::RP_CONFIG), 0x1f);
 }
 
 fn rate_limit_is_kept(bench: &mut Bench) {
@@ -300,92 +291,4 @@ fn rate_limit_and_error(bench: &mut Bench) {
     for index in 1..40 {
         c.ends(Side::A, index, status::WR_FLUSH_ERR);
     }
-}
-
-/// A connection whose first packet draws the only CNP, and the memory of its messages.
-fn congested(bench: &mut Bench, registers: &[(u32, u32)]) -> (Conn, (Mr, Mr)) {
-    let mut c = marked(bench.connect(limited(0)), Side::A);
-    for &(register, value) in registers {
-        c.pair.a.write32(register, value);
-    }
-    let memory = memory(&mut c);
-    // tables of the reaction point are made in 117 us from reset on; a CNP waits for them
-    c.pair.run(120 * CYCLES_PER_US);
-    c.execute(&write(&memory, 1000));
-    c.settle();
-    // past the end of the monitor period
-    c.pair.run(8 * CYCLES_PER_US);
-    check("CNPs of the peer", c.pair.a.stat("rp_cnp_handled"), 1);
-    c.pair.sent.clear();
-    (c, memory)
-}
-
-/// Microseconds that no case waits.
-const LONG: u32 = 100_000;
-
-fn rate_after_a_cnp(bench: &mut Bench) {
-    let registers = [(regs::LINE_RATE, 2000), (regs::RPG_TIME_RESET, LONG)];
-    let (mut c, memory) = congested(bench, &registers);
-    post(&mut c, &memory, 12, 1000);
-    // alpha is 1023/1024 at the CNP and 1008/1024 at the end of the monitor period
-    leaves_at(&mut c, 12, gap(1000, 2000 - 2000 * 1008 / 2048));
-}
-
-fn rate_set_by_a_cnp(bench: &mut Bench) {
-    let registers = [
-        (regs::RATE_TO_SET_ON_FIRST_CNP, 500),
-        (regs::RPG_TIME_RESET, LONG),
-    ];
-    let (mut c, memory) = congested(bench, &registers);
-    post(&mut c, &memory, 8, 1000);
-    leaves_at(&mut c, 8, gap(1000, 500));
-}
-
-fn rate_of_others_after_a_cnp(bench: &mut Bench) {
-    let registers = [
-        (regs::RATE_TO_SET_ON_FIRST_CNP, 1),
-        (regs::RPG_TIME_RESET, LONG),
-    ];
-    let (mut c, memory) = congested(bench, &registers);
-    c.mend();
-    let [qa, qb] = [&mut c.pair.a, &mut c.pair.b].map(|h| h.create_qp(QpOptions::default()));
-    c.pair.join(qa, qb);
-    c.qa = qa;
-    post(&mut c, &memory, 8, 1000);
-    leave_at_once(&mut c, Side::A);
-}
-
-fn rate_rises_again(bench: &mut Bench) {
-    let registers = [
-        (regs::RATE_TO_SET_ON_FIRST_CNP, 100),
-        (regs::RPG_TIME_RESET, 10),
-        (regs::RPG_AI_RATE, 50_000),
-    ];
-    let (mut c, memory) = congested(bench, &registers);
-    // 6 increases of the target, and each halves what is left to it
-    c.pair.run(400 * CYCLES_PER_US);
-    post(&mut c, &memory, 8, 1000);
-    leave_at_once(&mut c, Side::A);
-}
-
-fn rate_after_reset(bench: &mut Bench) {
-    let registers = [
-        (regs::RATE_TO_SET_ON_FIRST_CNP, 1),
-        (regs::RPG_TIME_RESET, LONG),
-    ];
-    let (mut c, memory) = congested(bench, &registers);
-    c.mend();
-    c.start_again();
-    post(&mut c, &memory, 8, 1000);
-    leave_at_once(&mut c, Side::A);
-}
-
-fn rate_without_reaction(bench: &mut Bench) {
-    let registers = [
-        (regs::RP_CONFIG, regs::RP_CONFIG_RESET & !1),
-        (regs::RATE_TO_SET_ON_FIRST_CNP, 1),
-    ];
-    let (mut c, memory) = congested(bench, &registers);
-    post(&mut c, &memory, 8, 1000);
-    leave_at_once(&mut c, Side::A);
 }

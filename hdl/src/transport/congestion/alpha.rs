@@ -1,26 +1,38 @@
-//! Alpha after any number of ticks.
+//! Alpha of DCQCN: ticks are counted, and taken off only when alpha rises or is asked for.
 //!
-//! A tick makes alpha * g >> 10 of alpha. What 2^k ticks make of it stands in table k, so n ticks are as many look-ups as n has ones. Ten
-//! tables are enough: a tick takes off 1 at least, so 1024 leave nothing.
+//! A tick leaves alpha * g / 1024. What 2^k ticks leave stands in a table, made by squaring after reset and when g changes (60 cycles, in
+//! which `ready` is 0); so n ticks are as many products as n has ones. In whole 1/1024 each tick is rounded, and takes a product.
 //!
-//! The tables are made after reset, and when g changes: table 0 by sums, each other by looking twice into the one before. That takes some
-//! 29,000 cycles, in which `ready` is 0.
+//! ```text
+//!          ┌───────── ticks without a rise ─────────┐
+//!          │                                        ▼
+//!  Ready ──┴─► Fall ──► Rise ──► Lift ──────────► Count ──► Fall ──► Ready
+//!             alpha now      and its rise      ticks since       alpha now, if asked for
+//! ```
+//!
+//! A one of n takes 5 cycles, a zero 1; `Periods` counts beside it.
 use super::periods::Periods;
 use crate::prelude::*;
 
 /// What the block is doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum AlphaStep {
-    /// Fills table 0.
+    /// Begins the table.
     Base,
-    /// Looks an entry up for another table.
-    Read,
-    /// Looks up what it found.
-    Again,
-    /// Writes it.
-    Write,
-    /// The tables stand.
+    /// The next power of it.
+    Square,
+    /// The table stands.
     Ready,
+    /// Looks for the next power that is to be taken off.
+    Fall,
+    /// A product.
+    Multiply,
+    /// The tick in which alpha rises.
+    Rise,
+    /// Its product.
+    Lift,
+    /// Ticks are counted.
+    Count,
 }
 
 /// Ticks of alpha. `start` in a cycle in which it is `ready` and not busy.
@@ -30,129 +42,200 @@ pub struct Alpha {
     pub clock: ClkRst,
     /// What a tick leaves, 1/1024.
     pub g: Signal<In, Bits<10>>,
-    /// No queue pair is about to start: the tables may be made again.
+    /// Alpha is in whole 1/1024.
+    pub whole: Signal<In, Bit>,
+    /// No queue pair is about to start: the table may be made again.
     pub idle: Signal<In, Bit>,
-    /// Ticks are due.
+    /// There is something to do.
     pub start: Signal<In, Bit>,
-    /// Alpha before them, 1/1024.
-    pub alpha: Signal<In, Bits<10>>,
+    /// Ticks are due.
+    pub due: Signal<In, Bit>,
     /// At the first of them alpha rises.
     pub rises: Signal<In, Bit>,
-    /// Time since that one, microseconds.
+    /// Alpha now is asked for.
+    pub wanted: Signal<In, Bit>,
+    /// Alpha behind its last rise, 1/65536.
+    pub alpha: Signal<In, Bits<16>>,
+    /// Ticks since.
+    pub ticks: Signal<In, Bits<14>>,
+    /// Time since the first tick that is due, microseconds.
     pub late: Signal<In, Bits<20>>,
     /// From a tick to the next.
     pub period: Signal<In, Bits<17>>,
     /// Not done.
     pub busy: Signal<Out, Bit>,
-    /// When done: alpha behind them.
-    pub result: Signal<Out, Bits<10>>,
-    /// When done: time from the first of them to the first that is not due.
+    /// When done: alpha behind its last rise,
+    pub risen: Signal<Out, Bits<16>>,
+    /// the ticks since,
+    pub since: Signal<Out, Bits<14>>,
+    /// alpha now, if it was asked for,
+    pub level: Signal<Out, Bits<16>>,
+    /// and the time from the first tick that was due to the first that is not.
     pub passed: Signal<Out, Bits<20>>,
-    /// The tables stand, and are those of `g`.
+    /// The table stands, and is that of `g`.
     pub ready: Signal<Out, Bit>,
 
     periods: Periods,
-    tables: Ram<Bits<10>, 14>,
+    product: Product<17, 17, 34>,
+    powers: Ram<Bits<17>, 4>,
     step: Reg<AlphaStep>,
-    table: Reg<Bits<4>>,
-    entry: Reg<Bits<10>>,
-    product: Reg<Bits<20>>,
-    /// The g of the tables.
+    /// The g of the table.
     made_of: Dff<Bits<10>>,
-    first: Reg<Bit>,
-    value: Dff<Bits<10>>,
-    /// Alpha is what was looked up, else `value`.
-    found: Reg<Bit>,
-    rise: Dff<Bits<11>>,
+    /// What a rise adds.
+    rise: Dff<Bits<18>>,
+    /// The power at hand.
+    place: Dff<Bits<4>>,
+    wait: Dff<Bits<2>>,
+    /// A power of the table, or alpha.
+    value: Dff<Bits<17>>,
+    /// Ticks that are to be taken off.
+    left: Dff<Bits<14>>,
+    base: Dff<Bits<16>>,
+    count: Dff<Bits<14>>,
+    /// Ticks that are due, behind the first.
+    more: Dff<Bits<20>>,
+    /// The first of them counts: alpha did not rise in it.
+    first: Dff<Bit>,
+    /// A rise is to come.
+    rising: Dff<Bit>,
+    asked: Dff<Bit>,
 }
 
 impl Logic for Alpha {
-    describe!("alpha", "Alpha of DCQCN after any number of ticks.");
+    describe!("alpha", "Alpha of DCQCN: its rises, its ticks, its level.");
 
     #[kernel]
     fn update(&mut self) {
-        periods.start = start;
+        periods.start = start & due;
         periods.late = late;
         periods.period = period;
-        let current = if found { tables.rdata } else { value };
-        result = current;
-        passed = periods.passed;
-        busy = periods.busy;
+        busy = step != AlphaStep::Ready;
         ready = (step == AlphaStep::Ready) & (g == made_of);
+        risen = base;
+        since = count;
+        level = value.low::<16>();
+        passed = periods.passed;
 
-        let place = (table.resize::<14>() << 10) | entry.resize::<14>();
-        let source = (table - 1).resize::<14>() << 10;
-        tables.we = false;
-        tables.waddr = place;
-        tables.wdata = product.slice::<10>(10);
-        tables.re = false;
-        tables.raddr = source | entry.resize::<14>();
-
-        // behind the first tick
-        first = start;
-        let risen = tables.rdata.resize::<12>() + rise.resize::<12>();
-        if first {
-            found = false;
-            value = if risen.slice::<2>(10).any() {
-                bits::<10>(1023)
-            } else {
-                risen.low::<10>()
-            };
+        let squares = step == AlphaStep::Square;
+        powers.we = squares & !wait.any();
+        powers.waddr = place;
+        powers.wdata = value;
+        powers.re = (step == AlphaStep::Fall) | (step == AlphaStep::Rise);
+        powers.raddr = place;
+        if whole | (step == AlphaStep::Rise) {
+            powers.raddr = bits::<4>(0);
         }
+        product.a = value;
+        product.b = powers.rdata;
+        if squares {
+            product.b = value;
+        }
+        wait = bits::<2>(0);
+        if squares | (step == AlphaStep::Multiply) | (step == AlphaStep::Lift) {
+            wait = wait + 1;
+        }
+
+        // behind a tick, and behind one with a rise
+        let mut fallen = product.product.slice::<17>(17);
+        let mut most = bits::<18>(0xffff);
+        if whole {
+            most = bits::<18>(1023 << 6);
+            if !squares {
+                fallen = (fallen >> 6) << 6;
+            }
+        }
+        rise = (bits::<18>(1024) - made_of.resize::<18>()) << 6;
+        let sum = fallen.resize::<18>() + rise;
+        let lifted = if sum > most { most } else { sum };
+        if periods.jump {
+            more = more | (bits::<20>(1) << periods.log);
+        }
+        let mut total = count.resize::<21>() + more.resize::<21>();
+        if first {
+            total = total + 1;
+        }
+        let counted = if total.slice::<7>(14).any() {
+            bits::<14>(0x3fff)
+        } else {
+            total.low::<14>()
+        };
+
         match step {
             AlphaStep::Base => {
-                tables.we = true;
-                entry = entry + 1;
-                product = product + made_of.resize::<20>();
-                if !entry.any() {
-                    made_of = g;
-                    product = g.resize::<20>();
-                }
-                if entry.all() {
-                    table = bits::<4>(1);
-                    step = AlphaStep::Read;
-                }
+                made_of = g;
+                value = g.resize::<17>() << 7;
+                place = bits::<4>(0);
+                step = AlphaStep::Square;
             }
-            AlphaStep::Read => {
-                tables.re = true;
-                step = AlphaStep::Again;
-            }
-            AlphaStep::Again => {
-                tables.re = true;
-                tables.raddr = source | tables.rdata.resize::<14>();
-                step = AlphaStep::Write;
-            }
-            AlphaStep::Write => {
-                tables.we = true;
-                tables.wdata = tables.rdata;
-                entry = entry + 1;
-                step = AlphaStep::Read;
-                if entry.all() {
-                    table = table + 1;
-                    if table == 9 {
+            AlphaStep::Square => {
+                if wait.all() {
+                    value = fallen;
+                    place = place + 1;
+                    if place == 13 {
                         step = AlphaStep::Ready;
                     }
                 }
             }
-            _ => {
-                tables.raddr = (periods.log.resize::<14>() << 10) | current.resize::<14>();
+            AlphaStep::Ready => {
                 if start {
-                    tables.re = true;
-                    tables.raddr = alpha.resize::<14>();
-                    rise = bits::<11>(0);
-                    if rises {
-                        rise = bits::<11>(1024) - made_of.resize::<11>();
+                    value = alpha.resize::<17>();
+                    base = alpha;
+                    count = ticks;
+                    left = ticks;
+                    place = bits::<4>(0);
+                    more = bits::<20>(0);
+                    first = true;
+                    rising = due & rises;
+                    asked = wanted;
+                    step = AlphaStep::Fall;
+                    if due & !rises {
+                        step = AlphaStep::Count;
                     }
-                } else if periods.jump & (periods.log >= 10) {
-                    value = bits::<10>(0);
-                    found = false;
-                } else if periods.jump {
-                    tables.re = true;
-                    found = true;
                 } else if idle & (g != made_of) {
-                    table = bits::<4>(0);
-                    product = bits::<20>(0);
                     step = AlphaStep::Base;
+                }
+            }
+            AlphaStep::Fall => {
+                place = place + 1;
+                left = left >> 1;
+                if whole {
+                    left = left - 1;
+                }
+                if !left.any() | !value.any() {
+                    step = AlphaStep::Ready;
+                    if rising {
+                        step = AlphaStep::Rise;
+                    }
+                } else if whole | left.bit(0) {
+                    step = AlphaStep::Multiply;
+                }
+            }
+            AlphaStep::Multiply => {
+                if wait.all() {
+                    value = fallen;
+                    step = AlphaStep::Fall;
+                }
+            }
+            AlphaStep::Rise => step = AlphaStep::Lift,
+            AlphaStep::Lift => {
+                if wait.all() {
+                    rising = false;
+                    first = false;
+                    value = lifted.low::<17>();
+                    base = lifted.low::<16>();
+                    count = bits::<14>(0);
+                    step = AlphaStep::Count;
+                }
+            }
+            AlphaStep::Count => {
+                if !periods.busy {
+                    count = counted;
+                    left = counted;
+                    place = bits::<4>(0);
+                    step = AlphaStep::Ready;
+                    if asked {
+                        step = AlphaStep::Fall;
+                    }
                 }
             }
         }

@@ -16,9 +16,9 @@ pub struct Cut {
     pub start: Signal<In, Bit>,
     /// The rate before, Mb/s.
     pub rate: Signal<In, Bits<20>>,
-    /// Alpha, 1/1024.
-    pub alpha: Signal<In, Bits<10>>,
-    /// It takes off rate * alpha >> `gd`,
+    /// Alpha, 1/65536.
+    pub alpha: Signal<In, Bits<16>>,
+    /// It takes off rate * alpha >> `gd` + 6,
     pub gd: Signal<In, Bits<4>>,
     /// leaves so much at least, percent,
     pub leaves: Signal<In, Bits<7>>,
@@ -32,7 +32,7 @@ pub struct Cut {
     running: Reg<Bit>,
     count: Dff<Bits<5>>,
     factor: Dff<Bits<20>>,
-    product: Dff<Bits<30>>,
+    product: Dff<Bits<36>>,
     percent: Dff<Bits<7>>,
     /// Quotient and what is left of the other product.
     most: Dff<Bits<21>>,
@@ -48,10 +48,10 @@ impl Logic for Cut {
     #[kernel]
     fn update(&mut self) {
         let one = factor.bit(19);
-        let mut part = bits::<30>(0);
+        let mut part = bits::<36>(0);
         let mut taken = bits::<9>(0);
         if one {
-            part = alpha.resize::<30>();
+            part = alpha.resize::<36>();
             taken = percent.resize::<9>();
         }
         let sum = (left << 1) + taken;
@@ -72,7 +72,7 @@ impl Logic for Cut {
         }
         count = count + 1;
         // the last cycles: shift, the smaller one, the difference, the larger one
-        share = product >> gd;
+        share = (product >> gd).slice::<30>(6);
         less = if share < most.resize::<30>() {
             share.low::<20>()
         } else {
@@ -86,7 +86,7 @@ impl Logic for Cut {
             running = true;
             count = bits::<5>(0);
             factor = rate;
-            product = bits::<30>(0);
+            product = bits::<36>(0);
             percent = bits::<7>(100) - leaves;
             most = bits::<21>(0);
             left = bits::<9>(0);

@@ -46,9 +46,9 @@ pub struct Dcqcn<const Q: usize> {
     pub look_valid: Signal<Out, Bit>,
     /// See `look_valid`.
     pub look: Signal<Out, DcqcnLook>,
-    /// The table is swept after reset, and alpha's tables stand.
+    /// The table is swept after reset, and alpha's table stands.
     pub ready: Signal<Out, Bit>,
-    /// The table is swept after reset: events are taken, and wait until alpha's tables stand.
+    /// The table is swept after reset: events are taken, and wait until alpha's table stands.
     pub swept: Signal<Out, Bit>,
 
     front: CongestionFront<Q>,
@@ -106,11 +106,16 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         let alpha_due = !due.alpha.bit(19);
         let idle_period = !state.decrease_cnp & !due.monitor.bit(19) & !t.at_once;
         let ticked = !alpha.busy & !monitor.busy;
+        let falls = due.decrease | work.cuts;
         alpha.g = params.dce_tcp_g;
+        alpha.whole = held.alpha_whole;
         alpha.idle = step == DcqcnStep::Pick;
-        alpha.start = (step == DcqcnStep::CatchUp) & alpha_due;
-        alpha.alpha = state.alpha;
+        alpha.start = (step == DcqcnStep::CatchUp) & (alpha_due | falls);
+        alpha.due = alpha_due;
         alpha.rises = state.alpha_cnp;
+        alpha.wanted = falls;
+        alpha.alpha = state.alpha;
+        alpha.ticks = state.alpha_ticks;
         alpha.late = due.alpha;
         alpha.period = held.dce_tcp_rtt;
         monitor.start = (step == DcqcnStep::CatchUp) & idle_period;
@@ -118,7 +123,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         monitor.period = held.rate_reduce_monitor_period;
         cut.start = (step == DcqcnStep::Cut) & !cutting;
         cut.rate = state.rate;
-        cut.alpha = state.alpha;
+        cut.alpha = alpha.level;
         cut.gd = held.rpg_gd;
         cut.leaves = held.rpg_min_dec_fac;
         cut.least = t.lowest;
@@ -199,7 +204,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
             open: alpha.ready,
             active: table.rdata.active,
             increase_due: due.increase,
-            decreases: due.decrease,
+            falls: falls,
             ticked: ticked,
             cut: cut_ends,
             enough: enough,
@@ -217,7 +222,8 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         rules.loaded = table.rdata;
         rules.begun = terms.begun;
         rules.ticked = ticked;
-        rules.alpha = alpha.result;
+        rules.alpha = alpha.risen;
+        rules.alpha_ticks = alpha.since;
         rules.alpha_passed = alpha.passed;
         rules.monitor_passed = monitor.passed;
         rules.cut_begins = !cutting;

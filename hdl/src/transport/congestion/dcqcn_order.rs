@@ -85,8 +85,8 @@ payload! {
         active: Bit,
         /// An increase by time is due before a decrease.
         increase_due: Bit,
-        /// A decrease is due.
-        decreases: Bit,
+        /// A decrease is due, or the CNP makes one.
+        falls: Bit,
         /// Tick: all are counted.
         ticked: Bit,
         /// Cut: the decrease is computed.
@@ -156,7 +156,7 @@ impl Logic for DcqcnOrder {
             DcqcnStep::Tick => {
                 if status.ticked {
                     next = DcqcnStep::Act;
-                    if status.decreases | work.cuts {
+                    if status.falls {
                         next = DcqcnStep::Cut;
                     }
                     // all but the decrease is done

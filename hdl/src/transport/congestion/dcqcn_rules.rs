@@ -4,7 +4,7 @@
 //! |---|---|
 //! | Add | the target grows by `more`, up to the highest rate; the stage of time or bytes is one further, up to 63 |
 //! | Mean | the rate is the mean of rate and target; an increase that is one of too many is dropped |
-//! | Tick | alpha after the ticks that passed, the end of the monitor period after those without a CNP |
+//! | Tick | the ticks of alpha that passed, a rise in the first of them; the end of the monitor period after those without a CNP |
 //! | Cut | the target is the rate if it clamps; the rate falls by alpha; stages and bytes start afresh |
 //! | Act | a CNP: alpha rises with the next tick, the rate falls at the end of the period; the first one starts it all |
 //! | Bytes | the bytes sent since the last increase by bytes |
@@ -36,8 +36,10 @@ pub struct DcqcnRules {
     pub begun: Signal<In, DcqcnState>,
     /// Tick: all are counted.
     pub ticked: Signal<In, Bit>,
-    /// Tick: alpha behind its ticks.
-    pub alpha: Signal<In, Bits<10>>,
+    /// Tick: alpha behind its last rise,
+    pub alpha: Signal<In, Bits<16>>,
+    /// and the ticks since.
+    pub alpha_ticks: Signal<In, Bits<14>>,
     /// Tick: the time that these took.
     pub alpha_passed: Signal<In, Bits<20>>,
     /// Tick: that of the periods.
@@ -75,6 +77,7 @@ impl Logic for DcqcnRules {
             DcqcnStep::Tick => {
                 if ticked & work.alpha_ticks {
                     next.alpha = alpha;
+                    next.alpha_ticks = alpha_ticks;
                     next.alpha_cnp = false;
                     next.alpha_at = state.alpha_at + alpha_passed;
                 }

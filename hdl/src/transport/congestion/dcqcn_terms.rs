@@ -90,7 +90,7 @@ impl Logic for DcqcnTermsOf {
         b.active = true;
         b.rate = rate;
         b.target = rate;
-        b.alpha = params.initial_alpha_value;
+        b.alpha = params.initial_alpha_value.resize::<16>() << 6;
         b.alpha_cnp = t.at_once;
         b.decrease_cnp = !set.any() & !t.at_once;
         b.alpha_at = at + params.dce_tcp_rtt.resize::<20>();

@@ -65,7 +65,7 @@ payload! {
         rpg_ai_rate: Bits<20>,
         /// Step of a hyper increase, Mb/s.
         rpg_hai_rate: Bits<20>,
-        /// A decrease takes off rate * alpha >> `rpg_gd`.
+        /// A decrease takes off rate * alpha >> `rpg_gd`, alpha in 1/1024.
         rpg_gd: Bits<4>,
         /// What a decrease leaves at least, percent.
         rpg_min_dec_fac: Bits<7>,
@@ -83,6 +83,8 @@ payload! {
         initial_alpha_value: Bits<10>,
         /// A tick of alpha comes before a decrease of the same time.
         alpha_first: Bit,
+        /// Alpha is in whole 1/1024, each tick rounded down; else in 1/65536.
+        alpha_whole: Bit,
         /// Rate of the line, Mb/s.
         line_rate: Bits<20>,
     }
@@ -95,8 +97,10 @@ payload! {
         rate: Bits<20>,
         /// Target rate, Mb/s.
         target: Bits<20>,
-        /// Alpha, 1/1024.
-        alpha: Bits<10>,
+        /// Alpha behind its last rise, 1/65536.
+        alpha: Bits<16>,
+        /// Ticks of alpha since, up to 16383.
+        alpha_ticks: Bits<14>,
         /// A CNP came since the last tick of alpha.
         alpha_cnp: Bit,
         /// A CNP came in this monitor period.

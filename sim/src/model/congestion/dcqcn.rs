@@ -7,6 +7,12 @@ use super::params::Params;
 
 /// Stages are counted up to this.
 pub const STAGE_MAX: u32 = 63;
+/// Ticks of alpha are counted up to this: not even a `dce_tcp_g` of 1023 leaves anything of alpha.
+const TICKS_MAX: u32 = (1 << 14) - 1;
+/// Highest alpha.
+const ALPHA_MAX: u32 = (1 << 16) - 1;
+/// What is below 1/1024 of alpha.
+const FRACTION: u32 = 6;
 
 /// What is remembered of a queue pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +23,10 @@ pub struct State {
     pub rate: u32,
     /// Target rate, Mb/s.
     pub target: u32,
-    /// How much of the path is congested, 1/1024.
+    /// How much of the path is congested, 1/65536, behind the last tick that raised it.
     pub alpha: u32,
+    /// Ticks of alpha since, up to 16383.
+    pub alpha_ticks: u32,
     /// A CNP came since the last tick of alpha.
     pub alpha_cnp: bool,
     /// A CNP came in this monitor period.
@@ -56,6 +64,8 @@ pub enum Fired {
 #[derive(Clone, Debug)]
 pub struct Dcqcn {
     params: Params,
+    /// What 2^k ticks leave of alpha, 2^-17.
+    powers: [u32; 14],
     line: u32,
     state: State,
 }
@@ -83,15 +93,17 @@ impl Dcqcn {
         );
         Self {
             params,
+            powers: powers(params.dce_tcp_g),
             line: line_rate_mbps,
             state: State::default(),
         }
     }
 
-    /// Other parameters, and another line, count from the next event on. A lowest rate above the highest one is taken as that.
+    /// Other parameters, and another line, count from the next event on, `dce_tcp_g` for all ticks since alpha last rose. A lowest rate above the highest one is taken as that.
     pub(in crate::model) fn set(&mut self, params: Params, line_rate_mbps: u32) {
         let max = max_rate(&params, line_rate_mbps);
         self.line = line_rate_mbps;
+        self.powers = powers(params.dce_tcp_g);
         self.params = Params {
             rpg_min_rate: params.rpg_min_rate.min(max),
             ..params
@@ -109,7 +121,7 @@ impl Dcqcn {
         }
         if p.rate_reduce_monitor_period == 0 {
             // the paper's rules: each CNP counts, and alpha falls only while none comes
-            self.move_alpha(true);
+            self.raise_alpha();
             self.state.alpha_at = now + u64::from(p.dce_tcp_rtt);
             if !first || p.rate_to_set_on_first_cnp == 0 {
                 self.decrease(now);
@@ -171,7 +183,11 @@ impl Dcqcn {
             self.state.decrease_at += u64::from(p.rate_reduce_monitor_period);
             (decrease_at, Fired::Decrease)
         } else if alpha_at <= now {
-            self.move_alpha(self.state.alpha_cnp);
+            if self.state.alpha_cnp {
+                self.raise_alpha();
+            } else {
+                self.state.alpha_ticks = (self.state.alpha_ticks + 1).min(TICKS_MAX);
+            }
             self.state.alpha_cnp = false;
             self.state.alpha_at += u64::from(p.dce_tcp_rtt);
             (alpha_at, Fired::Alpha)
@@ -232,7 +248,7 @@ impl Dcqcn {
             Some(late) => at + (late / u64::from(period) + 1) * u64::from(period),
             None => at,
         };
-        if state.alpha == 0 && !state.alpha_cnp {
+        if state.alpha_ticks == TICKS_MAX && !state.alpha_cnp {
             state.alpha_at = next_after(state.alpha_at, p.dce_tcp_rtt);
         }
         if !state.decrease_cnp && p.rate_reduce_monitor_period != 0 {
@@ -254,7 +270,7 @@ impl Dcqcn {
             active: true,
             rate,
             target: rate,
-            alpha: p.initial_alpha_value,
+            alpha: p.initial_alpha_value << FRACTION,
             decrease_cnp: keeps && p.rate_reduce_monitor_period != 0,
             alpha_at: now + u64::from(p.dce_tcp_rtt),
             decrease_at: now + u64::from(p.rate_reduce_monitor_period),
@@ -263,14 +279,45 @@ impl Dcqcn {
         };
     }
 
-    fn move_alpha(&mut self, rises: bool) {
-        let g = self.params.dce_tcp_g;
-        let rise = if rises { 1024 - g } else { 0 };
-        self.state.alpha = (((self.state.alpha * g) >> 10) + rise).min(1023);
+    /// Alpha now, 1/65536. The ticks since it rose count at once, by powers of two, so it does not matter when it is asked for. In whole
+    /// 1/1024 ([`Params::alpha_whole`]) each tick is rounded.
+    #[must_use]
+    pub fn alpha(&self) -> u32 {
+        let State {
+            alpha, alpha_ticks, ..
+        } = self.state;
+        if self.params.alpha_whole {
+            return (0..alpha_ticks).fold(alpha, |alpha, _| self.fall(alpha, 0));
+        }
+        let ones = (0..self.powers.len()).filter(|k| alpha_ticks >> k & 1 == 1);
+        ones.fold(alpha, |alpha, k| self.fall(alpha, k))
+    }
+
+    /// What 2^k ticks leave of it.
+    fn fall(&self, alpha: u32, k: usize) -> u32 {
+        let left = ((u64::from(alpha) * u64::from(self.powers[k])) >> 17) as u32;
+        if self.params.alpha_whole {
+            left >> FRACTION << FRACTION
+        } else {
+            left
+        }
+    }
+
+    /// A tick with a CNP.
+    fn raise_alpha(&mut self) {
+        let rise = (1024 - self.params.dce_tcp_g) << FRACTION;
+        let most = if self.params.alpha_whole {
+            1023 << FRACTION
+        } else {
+            ALPHA_MAX
+        };
+        self.state.alpha = (self.fall(self.alpha(), 0) + rise).min(most);
+        self.state.alpha_ticks = 0;
     }
 
     fn decrease(&mut self, at: u64) {
         let p = self.params;
+        let alpha = self.alpha();
         let state = &mut self.state;
         if p.clamp_tgt_rate
             || state.byte_stage > 0
@@ -279,7 +326,7 @@ impl Dcqcn {
             state.target = state.rate;
         }
         let rate = u64::from(state.rate);
-        let share = (rate * u64::from(state.alpha)) >> p.rpg_gd;
+        let share = (rate * u64::from(alpha)) >> (p.rpg_gd + FRACTION);
         let most = rate * u64::from(100 - p.rpg_min_dec_fac) / 100;
         state.rate = ((rate - share.min(most)) as u32).max(p.rpg_min_rate);
         state.time_stage = 0;
@@ -312,6 +359,15 @@ impl Dcqcn {
         state.rate = (state.rate + state.target) / 2;
         fired
     }
+}
+
+fn powers(g: u32) -> [u32; 14] {
+    let mut power = u64::from(g) << 7;
+    std::array::from_fn(|_| {
+        let now = power as u32;
+        power = (power * power) >> 17;
+        now
+    })
 }
 
 const fn max_rate(params: &Params, line: u32) -> u32 {

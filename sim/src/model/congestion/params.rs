@@ -42,6 +42,8 @@ pub struct Params {
     pub initial_alpha_value: u32,
     /// A tick of alpha comes before what else is due at its time, not behind it. Not a parameter of mlx5.
     pub alpha_first: bool,
+    /// Alpha is in whole 1/1024, each tick rounded down, as in the published integers. Not a parameter of mlx5.
+    pub alpha_whole: bool,
 }
 
 impl Default for Params {
@@ -64,6 +66,7 @@ impl Default for Params {
             rate_reduce_monitor_period: 4,
             initial_alpha_value: 1023,
             alpha_first: false,
+            alpha_whole: false,
         }
     }
 }
@@ -136,6 +139,7 @@ impl Params {
             clamp_tgt_rate: self.clamp_tgt_rate,
             clamp_tgt_rate_after_time_inc: self.clamp_tgt_rate_after_time_inc,
             alpha_first: self.alpha_first,
+            alpha_whole: self.alpha_whole,
         };
         let config = (regs::RP_CONFIG, u32::from_le_bytes(config.emit()));
         let numbers = self.numbers();
