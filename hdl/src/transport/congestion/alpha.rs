@@ -23,7 +23,9 @@ pub enum AlphaStep {
     Square,
     /// The table stands.
     Ready,
-    /// Looks for the next power that is to be taken off.
+    /// All ticks so far are to be taken off.
+    Begin,
+    /// Looks for the next power that is.
     Fall,
     /// A product.
     Multiply,
@@ -181,19 +183,22 @@ impl Logic for Alpha {
                     value = alpha.resize::<17>();
                     base = alpha;
                     count = ticks;
-                    left = ticks;
-                    place = bits::<4>(0);
                     more = bits::<20>(0);
                     first = true;
                     rising = due & rises;
                     asked = wanted;
-                    step = AlphaStep::Fall;
+                    step = AlphaStep::Begin;
                     if due & !rises {
                         step = AlphaStep::Count;
                     }
                 } else if idle & (g != made_of) {
                     step = AlphaStep::Base;
                 }
+            }
+            AlphaStep::Begin => {
+                left = count;
+                place = bits::<4>(0);
+                step = AlphaStep::Fall;
             }
             AlphaStep::Fall => {
                 place = place + 1;
@@ -230,11 +235,9 @@ impl Logic for Alpha {
             AlphaStep::Count => {
                 if !periods.busy {
                     count = counted;
-                    left = counted;
-                    place = bits::<4>(0);
                     step = AlphaStep::Ready;
                     if asked {
-                        step = AlphaStep::Fall;
+                        step = AlphaStep::Begin;
                     }
                 }
             }
