@@ -1,7 +1,7 @@
 //! Memory of this process that the card may reach.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// A mapped range. The pointer keeps its provenance.
 struct Range {
@@ -105,17 +105,17 @@ unsafe fn read(from: *const u8, to: &mut [u8]) {
         let at = unsafe { from.add(done) };
         if at.addr().is_multiple_of(WORD) && to.len() - done >= WORD {
             // SAFETY: as before, and aligned.
-            let word = unsafe { at.cast::<u64>().read_volatile() };
+            let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) }.load(Ordering::Relaxed);
             to[done..done + WORD].copy_from_slice(&word.to_ne_bytes());
             done += WORD;
         } else if at.addr().is_multiple_of(4) && to.len() - done >= 4 {
             // SAFETY: as before, and aligned.
-            let word = unsafe { at.cast::<u32>().read_volatile() };
+            let word = unsafe { AtomicU32::from_ptr(at.cast_mut().cast()) }.load(Ordering::Relaxed);
             to[done..done + 4].copy_from_slice(&word.to_ne_bytes());
             done += 4;
         } else {
             // SAFETY: as before.
-            to[done] = unsafe { at.read_volatile() };
+            to[done] = unsafe { AtomicU8::from_ptr(at.cast_mut()) }.load(Ordering::Relaxed);
             done += 1;
         }
     }
@@ -133,23 +133,26 @@ unsafe fn write(to: *mut u8, from: &[u8]) {
         let left = from.len() - done;
         match from[done..].first_chunk::<WORD>() {
             Some(word) if at.addr().is_multiple_of(WORD) => {
-                if left == WORD {
-                    // The owner bit of a ring entry is in its last word.
-                    fence(Ordering::Release);
-                }
+                // The owner bit of a ring entry is in its last word.
+                let order = if left == WORD {
+                    Ordering::Release
+                } else {
+                    Ordering::Relaxed
+                };
                 // SAFETY: as before, and aligned.
-                unsafe { at.cast::<u64>().write_volatile(u64::from_ne_bytes(*word)) };
+                unsafe { AtomicU64::from_ptr(at.cast()) }.store(u64::from_ne_bytes(*word), order);
                 done += WORD;
             }
             _ => match from[done..].first_chunk::<4>() {
                 Some(word) if at.addr().is_multiple_of(4) => {
                     // SAFETY: as before, and aligned.
-                    unsafe { at.cast::<u32>().write_volatile(u32::from_ne_bytes(*word)) };
+                    let shared = unsafe { AtomicU32::from_ptr(at.cast()) };
+                    shared.store(u32::from_ne_bytes(*word), Ordering::Relaxed);
                     done += 4;
                 }
                 _ => {
                     // SAFETY: as before.
-                    unsafe { at.write_volatile(from[done]) };
+                    unsafe { AtomicU8::from_ptr(at) }.store(from[done], Ordering::Relaxed);
                     done += 1;
                 }
             },
