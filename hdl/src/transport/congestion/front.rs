@@ -1,7 +1,8 @@
 //! The entry of DCQCN: events that mean something, in a queue.
 //!
 //! Most events are grants to queue pairs that no CNP ever came for, and mean nothing: of each queue pair a bit is kept, which its first
-//! CNP sets. An event a cycle; a CNP that finds the queue full is lost, and reported, and so are bytes. A Reset waits.
+//! CNP sets. An event a cycle. Bytes that find half of the queue full are lost; a CNP that finds all of it full is lost, and reported. A
+//! Reset waits.
 use super::types::*;
 use crate::prelude::*;
 
@@ -58,7 +59,9 @@ impl<const Q: usize> Logic for CongestionFront<Q> {
         } else {
             active.rdata
         };
-        let counts = cnp | resets | ((kind == CongestionEventKind::Sent) & active_1);
+        // half of the queue is for CNPs: a peer's READs make as many `Sent` as it likes
+        let room = !queue.level.slice::<2>(5).any();
+        let counts = cnp | resets | ((kind == CongestionEventKind::Sent) & active_1 & room);
         queue.s.valid = valid_1 & counts;
         queue.s.payload = event_1;
         let writes = valid_1 & (cnp | resets) & queue.s.ready;
