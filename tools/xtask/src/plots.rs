@@ -48,13 +48,7 @@ impl Page {
         size: (u32, u32),
         plot: impl FnOnce(&Area) -> Result<()>,
     ) -> Result<()> {
-        let mut svg = String::new();
-        {
-            let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-            area.fill(&WHITE).map_err(wrong)?;
-            plot(&area)?;
-            area.present().map_err(wrong)?;
-        }
+        let svg = svg(size, plot)?;
         let text = &mut self.0;
         writeln!(
             text,
@@ -77,6 +71,21 @@ impl Page {
         }
         text + "</table>\n</body></html>\n"
     }
+}
+
+/// A plot of `size` pixels.
+///
+/// # Errors
+/// It cannot be drawn.
+pub(crate) fn svg(size: (u32, u32), plot: impl FnOnce(&Area) -> Result<()>) -> Result<String> {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        area.fill(&WHITE).map_err(wrong)?;
+        plot(&area)?;
+        area.present().map_err(wrong)?;
+    }
+    Ok(svg)
 }
 
 /// Draws lines over x from 0 to `top`; a point is a dot of `dot` pixels.

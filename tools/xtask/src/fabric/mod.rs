@@ -84,6 +84,12 @@ pub(crate) struct Args {
     /// Write a page with plots.
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
+    /// Write the plot of the bottleneck's queue.
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+    /// Draw the queue of a recorded run too: a table with columns t_us and q0_mean_B.
+    #[arg(long, value_name = "FILE.csv")]
+    beside: Option<PathBuf>,
     #[command(flatten)]
     report: report::Args,
 }
@@ -208,7 +214,9 @@ impl Dut {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let plan = plan::plan(args)?;
     let file = args.report.open()?;
+    let beside = args.beside.as_deref().map(plot::recorded).transpose()?;
     let html = args.html.as_deref().map(Output::create).transpose()?;
+    let svg = args.svg.as_deref().map(Output::create).transpose()?;
     let results = match args.dut.make(args.seed)? {
         None => plan.setup.run_paced(&plan.flows, &plan.config),
         Some(make) => plan.setup.run_cards(&plan.flows, &make, &plan.config),
@@ -221,8 +229,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         println!("{line}");
     }
     let report = Report::new(wrong.is_empty(), args.seed, figures);
+    let queue = plot::queue(&plan, &results, beside);
+    if let Some(mut svg) = svg {
+        let text = plot::svg(&queue)?;
+        svg.file()
+            .write_all(text.as_bytes())
+            .context("cannot write the plot")?;
+        svg.finish()?;
+    }
     if let Some(mut html) = html {
-        let page = plot::page(&plan, &results, &report)?;
+        let page = plot::page(&plan, &results, queue, &report)?;
         html.file()
             .write_all(page.as_bytes())
             .context("cannot write the page")?;
@@ -290,8 +306,26 @@ mod tests {
         assert!((69.0..77.0).contains(&of("last_received")), "{figures:?}");
         assert!(of("slowdown_p50") > 1.0 && of("dropped") == 0.0);
         assert!(of("queue_peak") > 400.0);
-        let page = plot::page(&plan, &results, &Report::new(true, 1, figures)).unwrap();
+        let queue = plot::queue(&plan, &results, None);
+        let page = plot::page(&plan, &results, queue, &Report::new(true, 1, figures)).unwrap();
         assert_eq!(page.matches("<svg").count(), 3);
+    }
+
+    #[test]
+    fn a_recorded_run_is_drawn_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.csv");
+        std::fs::write(&file, "t_us,marks,q0_mean_B\n20,1,5000\n40,2,7000\n").unwrap();
+        let line = plot::recorded(&file).unwrap();
+        assert_eq!(line.points, [(0.02, 5.0), (0.04, 7.0)]);
+        for text in ["t_us,marks\n20,1\n", "t_us,q0_mean_B\n20,x\n", ""] {
+            std::fs::write(&file, text).unwrap();
+            let error = plot::recorded(&file).err().expect(text);
+            assert!(
+                error.is::<Usage>() && error.to_string().contains("run.csv"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

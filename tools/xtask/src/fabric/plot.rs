@@ -1,12 +1,15 @@
 //! The page of a run: plots and all figures, nothing loaded from elsewhere.
 
-use anyhow::Result;
+use std::path::Path;
+
+use anyhow::{Context, Result};
 use ferroce_sim::fabric::MS;
 use ferroce_sim::fabric::lab::Results;
 
 use super::figures::bottleneck;
 use super::plan::Plan;
-use crate::plots::{Line, Page, draw};
+use crate::Usage;
+use crate::plots::{Area, Line, Page, draw};
 use crate::report::Report;
 
 /// Pixels of a plot.
@@ -18,22 +21,70 @@ const FLOWS: usize = 16;
 ///
 /// # Errors
 /// A plot that cannot be drawn.
-pub(super) fn page(plan: &Plan, results: &Results, report: &Report) -> Result<String> {
+pub(super) fn page(
+    plan: &Plan,
+    results: &Results,
+    queue: Vec<Line>,
+    report: &Report,
+) -> Result<String> {
     let mut page = Page::new("Ferroce fabric", &report.command, ". Simulated.");
     let plots = [
-        ("Queue of the bottleneck", "kB", depth(plan, results)),
+        ("Queue of the bottleneck", "kB", queue),
         ("Sent by flow", "Gb/s", rates(plan, results)),
         ("CNPs by flow", "1/ms", cnps(plan, results)),
     ];
     for (title, unit, lines) in plots {
-        let points = || lines.iter().flat_map(|line| &line.points);
-        let right = points().fold(1e-3, |most: f64, point| most.max(point.0));
-        let top = points().fold(1e-3, |most: f64, point| most.max(point.1)) * 1.05;
-        page.plot(title, SIZE, |area| {
-            draw(area, ["ms", unit], (0.0..right, top), 0, &lines)
-        })?;
+        page.plot(title, SIZE, |area| over_time(area, unit, &lines))?;
     }
     Ok(page.finish(&report.figures))
+}
+
+/// The plot of the queue alone.
+///
+/// # Errors
+/// It cannot be drawn.
+pub(super) fn svg(queue: &[Line]) -> Result<String> {
+    crate::plots::svg(SIZE, |area| over_time(area, "kB", queue))
+}
+
+fn over_time(area: &Area, unit: &str, lines: &[Line]) -> Result<()> {
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let right = points().fold(1e-3, |most: f64, point| most.max(point.0));
+    let top = points().fold(1e-3, |most: f64, point| most.max(point.1)) * 1.05;
+    draw(area, ["ms", unit], (0.0..right, top), 0, lines)
+}
+
+/// The mean queue of a recorded run.
+///
+/// # Errors
+/// [`Usage`]: no such file, or no such table.
+pub(super) fn recorded(file: &Path) -> Result<Line> {
+    let wrong = |what: &str| {
+        Usage(format!(
+            "{}: {what}; a table with columns t_us and q0_mean_B is expected",
+            file.display()
+        ))
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error.to_string()))?;
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().unwrap_or_default();
+    let column = |name| names.iter().position(|&known| known == name);
+    let columns = column("t_us").zip(column("q0_mean_B"));
+    let (time, queue) = columns.ok_or_else(|| wrong("no such column"))?;
+    let number = |row: &[&str], at: usize| row.get(at)?.parse::<f64>().ok();
+    let points = lines.map(|row| Some((number(&row, time)? / 1e3, number(&row, queue)? / 1e3)));
+    let points = points.collect::<Option<Vec<_>>>();
+    Ok(Line {
+        name: file.file_stem().context("a name")?.to_string_lossy().into(),
+        points: points.ok_or_else(|| wrong("a row without numbers"))?,
+    })
+}
+
+/// The queue of the bottleneck, and that of a recorded run.
+pub(super) fn queue(plan: &Plan, results: &Results, beside: Option<Line>) -> Vec<Line> {
+    let mut lines = depth(plan, results);
+    lines.extend(beside);
+    lines
 }
 
 fn depth(plan: &Plan, results: &Results) -> Vec<Line> {
