@@ -222,7 +222,11 @@ impl Results {
     fn add(&mut self, mut report: HostReport) {
         for sent in report.sent.drain(..) {
             let id = sent.flow;
-            self.sent[id] = Some(sent);
+            // of a READ one end knows the times, the other the packets
+            self.sent[id] = Some(match self.sent[id].take() {
+                None => sent,
+                Some(other) => other.with(sent),
+            });
         }
         for received in report.received.drain(..) {
             let id = received.flow;

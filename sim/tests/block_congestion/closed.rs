@@ -129,7 +129,7 @@ impl Rig {
         while !rig.bench.dut().is_set(ready) {
             rig.cycle(None);
         }
-        // until the tables of alpha are made
+        // until the table of alpha is made
         for _ in 0..30_000 {
             rig.cycle(None);
         }

@@ -53,29 +53,35 @@ fn models_fill_the_port_of_one() {
     assert_eq!(results.switches(|switch| switch.dropped), 0);
 }
 
-/// Marks slow the senders of an incast down: with DCQCN the queue is above the threshold of marks much less.
+/// Marks slow the senders of an incast down, whether they write or are read: with DCQCN the queue is above the threshold of marks much
+/// less.
 #[test]
 fn models_under_dcqcn_keep_the_queue_short() {
-    let config = Config {
-        control: Control::Dcqcn {
-            params: Params {
-                rpg_min_rate: 1000,
-                ..Params::default()
-            },
-            line: 100_000,
+    let controlled = Control::Dcqcn {
+        params: Params {
+            rpg_min_rate: 1000,
+            ..Params::default()
         },
-        ..Config::default()
+        line: 100_000,
     };
-    let marked = |config: &Config| {
-        let results = run_with(&setup(9), scenario::incast(8, 6 << 20), &model(), config);
-        assert_eq!(results.switches(|switch| switch.dropped), 0);
-        results.switches(|switch| switch.marked)
-    };
-    let (free, controlled) = (marked(&Config::default()), marked(&config));
-    assert!(
-        controlled < free / 2,
-        "{controlled} frames marked, {free} without control"
-    );
+    for reads in [false, true] {
+        let marked = |control| {
+            let config = Config {
+                control,
+                reads,
+                ..Config::default()
+            };
+            let results = run_with(&setup(9), scenario::incast(8, 6 << 20), &model(), &config);
+            assert_eq!(results.switches(|switch| switch.dropped), 0);
+            assert!(results.sent(0).packets >= 6 << 10);
+            results.switches(|switch| switch.marked)
+        };
+        let (free, controlled) = (marked(Control::None), marked(controlled));
+        assert!(
+            controlled < free / 2,
+            "reads: {reads}; {controlled} frames marked, {free} without control"
+        );
+    }
 }
 
 #[test]

@@ -48,9 +48,9 @@ pub struct ReactionPoint<const Q: usize, const W: usize> {
     pub span: Signal<Out, Bits<5>>,
     /// A CNP found no room; one cycle.
     pub lost: Signal<Out, Bit>,
-    /// CNPs are taken up; not while tables of alpha are made.
+    /// CNPs are taken up; not while the table of alpha is made.
     pub takes: Signal<Out, Bit>,
-    /// Tables are swept after reset. The first events wait until those of alpha are made, 29,000 cycles.
+    /// Tables are swept after reset. The first events wait until that of alpha is made, 60 cycles.
     pub ready: Signal<Out, Bit>,
 
     control: Dcqcn<Q>,

@@ -1,7 +1,7 @@
-//! A host with a card: the flows as RDMA WRITEs of real queue pairs, on any [`Nic`].
+//! A host with a card: the flows as RDMA WRITEs or READs of real queue pairs, on any [`Nic`].
 //!
 //! A flow is a queue pair at either end. Its sender keeps some WRITEs of 64 KiB posted; the last one has immediate data, so that the
-//! receiver knows when all is there. In front of the card is a MAC that stores a frame, takes pauses, and sends at the rate of the wire.
+//! receiver knows when all is there. Or its receiver keeps as many READs posted. In front of the card is a MAC that stores a frame, takes pauses, and sends at the rate of the wire.
 //! It has one queue: as long as a card has no classes, a pause of the class of the frame at its head holds all behind it.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -34,9 +34,9 @@ pub type Make = Arc<dyn Fn(Rc<dyn HostMemory>) -> Box<dyn Nic> + Send + Sync>;
 
 const CYCLE: Time = NS_PER_CYCLE * NS;
 
-/// Bytes of a WRITE.
+/// Bytes of a WRITE or READ.
 const CHUNK: u64 = 64 << 10;
-/// WRITEs of a flow that are posted at once.
+/// WRITEs or READs of a flow that are posted at once.
 const DEPTH: u64 = 8;
 /// Frames that the MAC holds.
 const MAC_FRAMES: usize = 2;
@@ -51,16 +51,29 @@ const BUFFER: Mr = Mr {
     key: 0x111,
 };
 
-/// A flow at its sender.
+/// What an end of a flow does for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Posts WRITEs.
+    Writes,
+    /// Posts READs, at the receiver.
+    Reads,
+    /// Has its card answer them.
+    Serves,
+}
+
+/// A flow at an end that posts for it, or sends its data.
 struct Sender {
     flow: Flow,
+    role: Role,
     posted: u64,
     completed: u64,
     report: Sent,
 }
 
 impl Sender {
-    const fn writes(&self) -> u64 {
+    /// WRITEs or READs in all.
+    const fn requests(&self) -> u64 {
         self.flow.bytes.div_ceil(CHUNK)
     }
 }
@@ -139,10 +152,19 @@ impl CardHost {
         for (id, flow) in flows.iter().enumerate() {
             if flow.src == me {
                 new.connect(id, flow.dst);
-                new.add_sender(id, flow, interval);
+                let role = if config.reads {
+                    Role::Serves
+                } else {
+                    Role::Writes
+                };
+                new.add_sender(id, flow, role, interval);
             } else if flow.dst == me {
                 new.connect(id, flow.src);
-                new.host.post_recv(Flow::qpn(id), &[]);
+                if config.reads {
+                    new.add_sender(id, flow, Role::Reads, interval);
+                } else {
+                    new.host.post_recv(Flow::qpn(id), &[]);
+                }
                 let received = Received {
                     flow: id,
                     finished: None,
@@ -173,9 +195,13 @@ impl CardHost {
         self.host.connect(qpn, &peer);
     }
 
-    fn add_sender(&mut self, id: FlowId, flow: &Flow, interval: Time) {
+    fn add_sender(&mut self, id: FlowId, flow: &Flow, role: Role, interval: Time) {
         self.sending.insert(id, self.senders.len());
-        self.starts.add(flow);
+        if role == Role::Serves {
+            self.starts.skip();
+        } else {
+            self.starts.add(flow);
+        }
         let report = Sent {
             flow: id,
             started: None,
@@ -187,6 +213,7 @@ impl CardHost {
         };
         self.senders.push(Sender {
             flow: flow.clone(),
+            role,
             posted: 0,
             completed: 0,
             report,
@@ -241,18 +268,21 @@ impl CardHost {
         self.free_at.max(self.held.opens(class))
     }
 
-    /// Posts as many WRITEs of a sender as may wait.
+    /// Posts as many requests of a sender as may wait.
     fn post(&mut self, place: usize) {
         let sender = &mut self.senders[place];
         let id = sender.report.flow;
-        while sender.posted < sender.writes() && sender.posted - sender.completed < DEPTH {
+        while sender.posted < sender.requests() && sender.posted - sender.completed < DEPTH {
             let left = sender.flow.bytes - sender.posted * CHUNK;
             sender.posted += 1;
             let part = BUFFER.sge(0, left.min(CHUNK) as u32);
-            let mut work = Work::write(&[part], &BUFFER, 0);
-            if sender.posted == sender.writes() {
-                work = work.imm(id as u32);
-            }
+            let work = match sender.role {
+                Role::Reads => Work::read(&[part], &BUFFER, 0),
+                _ if sender.posted == sender.requests() => {
+                    Work::write(&[part], &BUFFER, 0).imm(id as u32)
+                }
+                _ => Work::write(&[part], &BUFFER, 0),
+            };
             self.host.post_send(Flow::qpn(id), &work);
         }
     }
@@ -264,19 +294,28 @@ impl CardHost {
             let failure = format!("flow {id}: a completion of status {status}");
             self.report.failures.push(failure);
         } else if cqe.recv {
-            let (bytes, received) = self.receivers.get_mut(&id).expect("it receives this");
-            received.bytes = *bytes;
-            received.finished = Some(now);
-            self.starts.received(now, id);
+            self.arrived(now, id);
         } else {
             let place = self.sending[&id];
             let sender = &mut self.senders[place];
             sender.completed += 1;
-            if sender.completed == sender.writes() {
+            let fetched = sender.role == Role::Reads;
+            if sender.completed == sender.requests() {
                 sender.report.finished = Some(now);
+                if fetched {
+                    self.arrived(now, id);
+                }
             }
             self.post(place);
         }
+    }
+
+    /// All of a flow is here.
+    fn arrived(&mut self, now: Time, id: FlowId) {
+        let (bytes, received) = self.receivers.get_mut(&id).expect("it receives this");
+        received.bytes = *bytes;
+        received.finished = Some(now);
+        self.starts.received(now, id);
     }
 
     fn count_sent(&mut self, now: Time, frame: &Frame) {
@@ -285,8 +324,16 @@ impl CardHost {
         };
         let bth = &packet.headers.bth;
         let place = Flow::of_qpn(bth.dest_qp).and_then(|id| self.sending.get(&id));
-        if let (Some(&place), true) = (place, bth.opcode.is_request()) {
-            let report = &mut self.senders[place].report;
+        if let Some(&place) = place {
+            let Sender { role, report, .. } = &mut self.senders[place];
+            let has_data = match role {
+                Role::Writes => bth.opcode.is_request(),
+                Role::Serves => bth.opcode.is_response(),
+                Role::Reads => false,
+            };
+            if !has_data {
+                return;
+            }
             report.packets += 1;
             report.series.at(now).bytes += frame.len() as u64;
         }
@@ -341,7 +388,7 @@ impl Node for CardHost {
         let sent = self
             .senders
             .iter()
-            .all(|sender| sender.report.finished.is_some());
+            .all(|sender| sender.role == Role::Serves || sender.report.finished.is_some());
         let failed = !self.report.failures.is_empty();
         failed || sent && self.mac.is_empty()
     }

@@ -75,6 +75,8 @@ pub struct Config {
     pub timeout: Time,
     /// Interval of what is recorded.
     pub interval: Time,
+    /// Cards: the receiver of a flow fetches it by RDMA READs; else its sender writes.
+    pub reads: bool,
 }
 
 impl Default for Config {
@@ -88,6 +90,7 @@ impl Default for Config {
             window: u64::MAX,
             timeout: 4_194_304_000,
             interval: 100 * US,
+            reads: false,
         }
     }
 }

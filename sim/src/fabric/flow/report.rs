@@ -109,6 +109,23 @@ pub struct Sent {
     pub series: Series,
 }
 
+impl Sent {
+    /// Of the two ends of a flow that is fetched: the times of one, the packets of the other.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        let (times, sender) = if self.started.is_some() {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        Self {
+            started: times.started,
+            finished: times.finished,
+            ..sender
+        }
+    }
+}
+
 /// A flow at its receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {

@@ -26,6 +26,11 @@ impl Starts {
         }
     }
 
+    /// The next place of the host has no sender.
+    pub(super) fn skip(&mut self) {
+        self.needs.push(Vec::new());
+    }
+
     /// When the next one starts.
     pub(super) fn due(&self) -> Time {
         self.planned

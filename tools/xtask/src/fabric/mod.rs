@@ -75,6 +75,9 @@ pub(crate) struct Args {
     /// What hangs on the wires: paced flows without a card, or cards with verbs.
     #[arg(long, value_enum, default_value = "paced")]
     dut: Dut,
+    /// Cards: the receivers fetch by RDMA READ; else the senders write.
+    #[arg(long)]
+    read: bool,
     /// Threads; the result does not depend on it. All processors when not given.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
@@ -280,6 +283,8 @@ mod tests {
             ("incast --dut model --cc swift", "--cc"),
             ("all-to-all --hosts 17 --dut model", "272 flows"),
             ("hadoop --bytes 5", "--bytes"),
+            ("incast --read", "--dut"),
+            ("ring --hosts 4 --read --dut model", "--read"),
             ("victim --hosts 1023 --topology fat-tree", "do not fit"),
         ] {
             let error = plan::plan(&parse(text)).err().expect(text);

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use ferroce_sim::fabric::flow::card::FLOWS;
 use ferroce_sim::fabric::flow::paced::{self, Control};
 use ferroce_sim::fabric::flow::reaction::RecordedParams;
-use ferroce_sim::fabric::flow::{ENDLESS, Flow};
+use ferroce_sim::fabric::flow::{ENDLESS, Flow, Start};
 use ferroce_sim::fabric::lab::Setup;
 use ferroce_sim::fabric::routes::Spread;
 use ferroce_sim::fabric::topology::Topology;
@@ -74,6 +74,19 @@ pub(super) fn plan(args: &Args) -> Result<Plan> {
             ))
         );
     }
+    ensure!(
+        cards || !args.read,
+        usage("--read is of cards: add --dut model, rtl64 or rtl512".into())
+    );
+    ensure!(
+        !args.read
+            || plan
+                .flows
+                .iter()
+                .all(|flow| matches!(flow.start, Start::At(_))),
+        usage("--read: ring and tree wait for what was sent before; leave it out".into())
+    );
+    plan.config.reads = args.read;
     let setup = &mut plan.setup;
     setup.seed = args.seed;
     setup.loss = args.loss.chance();
