@@ -134,7 +134,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "long_frame",
         what: "A frame of 65,536 bytes for the exception queue is kept with a length of 0",
-        case: None,
+        case: Some("exception_too_long"),
         changes: &[change(
             "exception_buffer",
             "assign long = length_q[15];",
