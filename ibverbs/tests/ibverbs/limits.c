@@ -43,23 +43,45 @@ static void requests(struct ibv_pd *pd, struct ibv_device_attr *limits)
 	REFUSED(ibv_destroy_cq(cq), 0);
 }
 
-/* max_mw windows and max_mr regions can be had at once, and no more. */
+static void bind_to(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mr *mr)
+{
+	struct ibv_mw_bind bind = {
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { .mr = mr, .addr = (uintptr_t)memory, .length = 64,
+			       .mw_access_flags = IBV_ACCESS_REMOTE_WRITE },
+	};
+
+	MUST(ibv_bind_mw(qp, mw, &bind) == 0);
+	expect("bound", completion(qp->send_cq).status, IBV_WC_SUCCESS);
+}
+
+/* max_mw windows and max_mr regions can be had at once, and no more; the last of them work. */
 static void table(struct ibv_pd *pd, struct ibv_device_attr *limits)
 {
 	struct ibv_mw **mw = calloc(limits->max_mw, sizeof *mw);
 	struct ibv_mr **mr = calloc(limits->max_mr, sizeof *mr);
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
 
 	MUST(mw && mr);
+	MUST(cq = ibv_create_cq(pd->context, 8, NULL, NULL, 0));
+	struct ibv_qp_init_attr init = qp_attr(cq);
+	MUST(qp = ibv_create_qp(pd, &init));
+	connect_to(qp, qp->qp_num);
 	for (int i = 0; i < limits->max_mw; i++)
 		MUST(mw[i] = ibv_alloc_mw(pd, IBV_MW_TYPE_1));
 	for (int i = 0; i < limits->max_mr; i++)
-		MUST(mr[i] = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
-	NO_POINTER(ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE), ENOMEM);
+		MUST(mr[i] = ibv_reg_mr(pd, memory, sizeof memory, access));
+	NO_POINTER(ibv_reg_mr(pd, memory, sizeof memory, access), ENOMEM);
 	NO_POINTER(ibv_alloc_mw(pd, IBV_MW_TYPE_1), ENOMEM);
-	for (int i = 0; i < limits->max_mr; i++)
-		REFUSED(ibv_dereg_mr(mr[i]), 0);
+	bind_to(qp, mw[limits->max_mw - 1], mr[limits->max_mr - 1]);
 	for (int i = 0; i < limits->max_mw; i++)
 		REFUSED(ibv_dealloc_mw(mw[i]), 0);
+	for (int i = 0; i < limits->max_mr; i++)
+		REFUSED(ibv_dereg_mr(mr[i]), 0);
+	REFUSED(ibv_destroy_qp(qp), 0);
+	REFUSED(ibv_destroy_cq(cq), 0);
 	free(mw);
 	free(mr);
 }
