@@ -313,3 +313,30 @@ impl Queues {
         shared.retire(cqe.wqe_index)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Posts requests of so many slots each.
+    fn post(queue: &WorkQueue, slots: &[u32]) {
+        for (wr_id, &slots) in (0..).zip(slots) {
+            let at = queue.producer();
+            queue.note(at, wr_id, slots, 0);
+            queue.publish(at.after(slots));
+        }
+    }
+
+    #[test]
+    fn the_middle_of_a_request_retires_nothing() {
+        let queue = WorkQueue::new(4, 4);
+        post(&queue, &[2, 2]);
+        assert!(queue.retire(0).is_some() && queue.retire(2).is_some());
+        // of the round before, slot 2 says that two slots belong to it
+        post(&queue, &[1, 2]);
+        assert!(queue.retire(6).is_none());
+        assert_eq!(queue.free(), 1);
+        assert_eq!(queue.retire(5).map(|retired| retired.wr_id), Some(1));
+        assert_eq!(queue.free(), 4);
+    }
+}

@@ -4,6 +4,8 @@
 #include "check.h"
 
 #include <arpa/inet.h>
+#include <stddef.h>
+#include <sys/mman.h>
 
 #define QKEY 0x1234
 #define GRH 40
@@ -300,6 +302,37 @@ static void limited(struct ibv_cq_ex *cq, struct ibv_qp_ex *qp, struct ibv_mr *m
 	REFUSED(ibv_modify_qp_rate_limit(&qp->qp_base, &limit), 0);
 }
 
+/* The first bytes of a structure, as an older header has it: behind them there is no memory. */
+static void *older(const void *attr, size_t bytes)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(pages != MAP_FAILED);
+	MUST(mprotect(pages + page, page, PROT_NONE) == 0);
+	return memcpy(pages + page - bytes, attr, bytes);
+}
+
+static void older_headers(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_cq_ex *cq;
+	struct ibv_qp *qp;
+
+	MUST(cq = ibv_create_cq_ex(context, older(&cq_attr, offsetof(struct ibv_cq_init_attr_ex, parent_domain))));
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = ibv_cq_ex_to_cq(cq),
+		.recv_cq = ibv_cq_ex_to_cq(cq),
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	MUST(qp = ibv_create_qp_ex(context, older(&attr, offsetof(struct ibv_qp_init_attr_ex, xrcd))));
+	REFUSED(ibv_destroy_qp(qp), 0);
+	REFUSED(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
 int main(void)
 {
 	struct ibv_context *context = open_device();
@@ -334,6 +367,7 @@ int main(void)
 	rights(cq, qp, peer, mr);
 	resized(cq, qp, mr);
 	registered_anew(cq, qp, mr, pd);
+	older_headers(context, pd);
 	REFUSED(ibv_destroy_qp(&qp->qp_base), 0);
 	REFUSED(ibv_destroy_qp(&peer->qp_base), 0);
 	REFUSED(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);

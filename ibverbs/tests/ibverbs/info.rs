@@ -2,7 +2,7 @@
 
 use ferroce_system::packages::{CXX, IBVERBS_UTILS};
 
-use crate::library::Cards;
+use crate::library::{Cards, succeeded};
 
 /// The value of the first line that starts with `name:`.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
@@ -48,6 +48,7 @@ fn a_device_is_described() {
         ("atomic_cap", "ATOMIC_HCA (1)"),
         ("state", "PORT_ACTIVE (4)"),
         ("max_mtu", "4096 (5)"),
+        ("active_mtu", "1024 (3)"),
         ("link_layer", "Ethernet"),
         ("max_msg_sz", "0x80000000"),
         ("gid_tbl_len", "16"),
@@ -59,5 +60,20 @@ fn a_device_is_described() {
     // The card is free again.
     let again = cards.run("ibv_devinfo", "-l");
     assert_eq!(again, "1 HCA found:\n\tferroce0\n\n");
+    cards.assert_healthy();
+}
+
+#[test]
+fn the_mtu_in_use_is_that_of_the_network() {
+    let Some(cards) = Cards::with(&[IBVERBS_UTILS, CXX]) else {
+        return;
+    };
+    let mut devinfo = cards.command("a", "ibv_devinfo", "-v");
+    let text = succeeded(
+        "ibv_devinfo",
+        devinfo.env("FERROCE_MTU", "2048").spawn().unwrap(),
+    );
+    assert_eq!(value(&text, "active_mtu"), "2048 (4)", "{text}");
+    assert_eq!(value(&text, "max_mtu"), "4096 (5)", "{text}");
     cards.assert_healthy();
 }

@@ -12,6 +12,7 @@ use ferroce_system::{or_skip, process};
 use tempfile::TempDir;
 
 use crate::folder::folder;
+use crate::rung::{Doorbells, Rung};
 
 /// Only against hanging.
 pub(crate) const LIMIT: Duration = Duration::from_secs(300);
@@ -38,6 +39,19 @@ impl Cards {
                 vfio_user::card(Some(width), dma).unwrap()
             })
         })
+    }
+
+    /// Golden models that note doorbells of send queues.
+    pub(crate) fn rung(tools: &[Tool]) -> Option<(Self, Doorbells)> {
+        let doorbells = Doorbells::default();
+        let noted = doorbells.clone();
+        let cards = Self::serve(tools, |folder| {
+            ServedPair::of(folder, move |dma| {
+                let (card, doorbells) = (vfio_user::card(None, dma).unwrap(), noted.clone());
+                Box::new(Rung { card, doorbells })
+            })
+        })?;
+        Some((cards, doorbells))
     }
 
     fn serve(tools: &[Tool], pair: impl FnOnce(&Path) -> ServedPair) -> Option<Self> {
@@ -108,7 +122,8 @@ pub(crate) fn finish(side: Child) -> Output {
     process::finish(side, LIMIT).unwrap()
 }
 
-fn succeeded(program: &str, side: Child) -> String {
+/// What a program printed, which must have ended well.
+pub(crate) fn succeeded(program: &str, side: Child) -> String {
     let ended = finish(side);
     assert!(ended.status.success(), "{program}: {ended:?}");
     String::from_utf8(ended.stdout).unwrap()

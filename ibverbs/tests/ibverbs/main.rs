@@ -8,3 +8,4 @@ mod library;
 mod perftest;
 mod pingpong;
 mod programs;
+mod rung;

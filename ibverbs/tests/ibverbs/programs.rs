@@ -3,16 +3,21 @@
 use std::process::Command;
 
 use ferroce_ibverbs::SONAME;
-use ferroce_system::packages::{CXX, IBVERBS_DEV};
+use ferroce_system::packages::{CXX, IBVERBS_DEV, Tool};
 
 use crate::folder::folder;
 use crate::library::Cards;
 
+const PACKAGES: &[Tool] = &[IBVERBS_DEV, CXX];
+
 /// Compiles a program of this folder and runs it on a card.
 fn run(name: &str) {
-    let Some(cards) = Cards::with(&[IBVERBS_DEV, CXX]) else {
-        return;
-    };
+    if let Some(cards) = Cards::with(PACKAGES) {
+        run_on(cards, name);
+    }
+}
+
+fn run_on(cards: Cards, name: &str) {
     let place = tempfile::tempdir().unwrap();
     let program = place.path().join(name);
     let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ibverbs");
@@ -59,4 +64,18 @@ fn threads_share_a_channel() {
 #[test]
 fn states_of_the_card_are_reported_and_left() {
     run("states");
+}
+
+#[test]
+fn what_the_device_promises_can_be_had() {
+    run("limits");
+}
+
+#[test]
+fn a_list_rings_one_doorbell() {
+    let Some((cards, doorbells)) = Cards::rung(PACKAGES) else {
+        return;
+    };
+    run_on(cards, "list");
+    assert_eq!(*doorbells.lock().unwrap(), [4]);
 }

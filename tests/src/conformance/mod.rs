@@ -53,6 +53,7 @@ mod registers;
 mod response;
 mod response_rates;
 mod retry;
+mod rewritten;
 mod rnr;
 pub mod run;
 pub mod script;
@@ -139,6 +140,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Malformed frames", malformed::CASES),
     topic("Malformed transport headers", hostile::CASES),
     topic("Work queue entries", wqe::CASES),
+    topic("WQEs that are rewritten", rewritten::CASES),
     topic("Errors and flush", flush::CASES),
     topic("Queue pair states", state::CASES),
     topic("Completion and event queues", completion::CASES),

@@ -23,6 +23,7 @@ cases! {
     read_answered_by_an_atomic, READ, "IB1 9.7.6", "An ATOMIC Acknowledge to a READ is a bad response.";
     duplicate_read_from_memory, READ, "IB1 9.7.5.1.5", "A repeated READ is executed again: it brings what memory holds now.";
     duplicate_read_in_part, READ, "IB1 9.7.5.1.5", "A READ resumed at a PSN in its middle is answered from there on.";
+    duplicate_read_elsewhere, READ, "IB1 9.7.5.1.5", "A repeated READ of another address brings what its key gives there, and nothing from outside of the region.";
     duplicate_read_past_expected, READ, "IB1 9.7.5.1.5", "A repeated READ that reaches beyond what was executed is not answered.";
     duplicate_read_checks_the_key, READ, "IB1 9.7.5.1.5", "The key of a repeated READ is checked again; no byte is brought without it.";
     duplicate_read_region_gone, READ, "IB1 9.9.3", "A repeated READ whose region goes while it is answered is dropped from there on: no NAK, and the queue pair goes on.";
@@ -326,6 +327,18 @@ fn duplicate_read_in_part(bench: &mut Bench) {
     );
     let psns: Vec<_> = again.iter().map(Sent::psn).collect();
     check("PSNs", psns, vec![psn.value() + 1, psn.value() + 2]);
+}
+
+fn duplicate_read_elsewhere(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.write(s.target.addr, &pattern(4096, 8));
+    let psn = s.psn;
+    for (offset, len) in [(0, 8), (4088, 8), (4089, 0)] {
+        let at = offset as usize;
+        let brought = data(&ask(&mut s, psn, offset, 8));
+        check_bytes("brought", &brought, &pattern(4096, 8)[at..at + len]);
+    }
+    check("answers", ask(&mut s, psn.next(), 0, 8).len(), 1);
 }
 
 fn duplicate_read_past_expected(bench: &mut Bench) {

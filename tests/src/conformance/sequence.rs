@@ -1,11 +1,14 @@
 //! RC: packets of a message out of order, and of a size that cannot be. All draw NAK invalid request.
 
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::eq::event;
 use ferroce_proto::wire::{Class, NakCode, Opcode, Operation, Position, Syndrome};
 use ferroce_sim::testhost::{QpOptions, pattern};
 
 use super::bench::{Bench, MTU};
+use super::event_queue::Eq;
 use super::script::{Script, TARGET, syndromes};
-use super::{ATOMIC, RC, READ, cases, check, check_bytes};
+use super::{ATOMIC, EVENTS, RC, READ, cases, check, check_bytes};
 
 cases! {
     first_after_first, RC, "IB1 9.7.4.1", "First after First is an invalid request.";
@@ -27,6 +30,7 @@ cases! {
     write_longer_than_its_reth, RC, "IB1 9.7.4.1", "A WRITE that goes on beyond the length of its RETH is an invalid request; nothing is written there.";
     write_longer_than_2_31, RC, "IB1 9.7.4.1", "A RETH of more than 2^31 bytes is an invalid request.";
     write_not_permitted, RC, "IB1 9.7.4.1", "A WRITE on a queue pair that does not permit WRITEs is an invalid request.";
+    refusal_is_reported, EVENTS, "architecture 6", "A request that is refused as invalid is reported once, as QP_REQ_ERR; no WQE has its status.";
     silence_after_a_nak, RC, "IB1 9.9", "After a NAK that is no PSN sequence error the queue pair is in error and answers nothing any more.";
 }
 
@@ -57,6 +61,16 @@ fn refused(s: &mut Script, packets: &[(Opcode, usize)], dma_len: u32) {
     );
     check_bytes(&format!("{what}: the target"), &s.contents(), &before);
     s.in_error(&what);
+    // architecture 6: the receive WQE of a message that is refused is flushed like those behind it
+    let sends = packets[..packets.len() - 1].iter();
+    let whole = sends.filter(|(o, _)| o.is_end() && o.operation() == Operation::Send);
+    let mut statuses = vec![status::SUCCESS; whole.count()];
+    statuses.resize(2, status::WR_FLUSH_ERR);
+    check(
+        &format!("{what}: completions"),
+        s.results(),
+        (0..).zip(statuses).collect(),
+    );
 }
 
 /// As [`refused`], each on the same card.
@@ -265,6 +279,22 @@ fn write_not_permitted(bench: &mut Bench) {
         request.bth.opcode.operation(),
         Operation::Write,
     );
+}
+
+fn refusal_is_reported(bench: &mut Bench) {
+    let sequences: [&[_]; 4] = [
+        &[(SendFirst, MTU), (SendFirst, MTU)],
+        &[(SendFirst, MTU), (WriteOnly, 8)],
+        &[(WriteFirst, MTU), (SendOnly, 8)],
+        &[(SendFirst, MTU), (SendLast, 0)],
+    ];
+    let mut s = bench.script(QpOptions::default());
+    let mut eq = Eq::new(&mut s.host, 0, 4, 0);
+    for packets in sequences {
+        refused(&mut s, packets, 2000);
+        let expected = (event::QP_REQ_ERR, s.qpn, status::GENERAL_ERR);
+        check("events", eq.all(&s.host), vec![expected]);
+    }
 }
 
 fn silence_after_a_nak(bench: &mut Bench) {

@@ -28,6 +28,7 @@ cases! {
     completion_behind_a_read, READ, "IB1 10.8", "An unsignaled READ and a signaled SEND behind it: when the completion is there, so is the data of the READ.";
     udp_checksum_is_ignored, RC, "A17.3.2", "A UDP checksum is not looked at: the ICRC protects the packet.";
     ipv4_without_dont_fragment, RC, "RFC 6864 4", "A datagram that may be fragmented, with any identification, is taken if it is whole.";
+    ipv4_fields_of_routers, RC, "RFC 1122 3.2.1.7", "A host takes a datagram whose TTL is 0, and does not look at the reserved flag.";
 }
 
 fn untimed() -> QpOptions {
@@ -366,4 +367,8 @@ fn udp_checksum_is_ignored(bench: &mut Bench) {
 
 fn ipv4_without_dont_fragment(bench: &mut Bench) {
     taken(bench, &[(18, [0x12, 0x34]), (20, [0, 0])]);
+}
+
+fn ipv4_fields_of_routers(bench: &mut Bench) {
+    taken(bench, &[(22, [0, 17]), (20, [0x80, 0]), (20, [0xc0, 0])]);
 }

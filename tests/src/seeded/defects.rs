@@ -33,16 +33,36 @@ const fn change(block: &'static str, line: &'static str, becomes: &'static str) 
     }
 }
 
+/// A message that is read again differs from what was sent of it.
+const SECOND_READING: &str =
+    "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent);";
+
 /// All defects.
 pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "second_reading",
         what: "A message whose WQE fails its check when it is read again is sent all the same",
         case: Some("gather_region_gone"),
+        changes: &[change("sq_terms", SECOND_READING, "1'b0")],
+    },
+    Defect {
+        name: "torn_packet",
+        what: "A message whose WQE is no good any more is sent again, with payload of other queue pairs",
+        case: Some("wqe_rewritten_shorter_list"),
         changes: &[change(
             "sq_terms",
-            "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent);",
-            "1'b0",
+            SECOND_READING,
+            "!fresh & spent & !(|sq_event[SqEvent_status +: 8])",
+        )],
+    },
+    Defect {
+        name: "lost_grant",
+        what: "A WQE that says fewer packets than were sent ends the completions of all queue pairs",
+        case: Some("wqe_rewritten_fewer_packets"),
+        changes: &[change(
+            "sq_terms",
+            SECOND_READING,
+            "!fresh & (|sq_event[SqEvent_status +: 8])",
         )],
     },
     Defect {
@@ -97,7 +117,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "path_read_twice",
         what: "WRITE_AH does not wait, and a packet is laid out for another path than its payload",
-        case: None,
+        case: Some("pause_before_an_address_handle"),
         changes: &[
             change(
                 "command_steps",
@@ -114,7 +134,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "long_frame",
         what: "A frame of 65,536 bytes for the exception queue is kept with a length of 0",
-        case: None,
+        case: Some("exception_too_long"),
         changes: &[change(
             "exception_buffer",
             "assign long = length_q[15];",
@@ -191,7 +211,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "sqe_left_early",
         what: "SQE is left before what stands behind the failed request is flushed",
-        case: None,
+        case: Some("flush_before_sqe_is_left"),
         changes: &[change(
             "sq_terms",
             "out_d[SqTerms_unflushed] = (state[SqState_state +: 3] == SQE) & (busy | (state[SqState_exec_index +: 16] != state[SqState_producer +: 16]));",
