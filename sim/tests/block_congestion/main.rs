@@ -193,7 +193,7 @@ fn parameters_that_change() {
         rig.set_params(Params {
             dce_tcp_g: 1000 + round,
             rpg_ai_rate: 10 * round,
-            rate_reduce_monitor_period: 4 + round,
+            rate_reduce_monitor_period: [59, 0, 4 + round][round as usize % 3],
             rpg_time_reset: 300 - round,
             ..Params::default()
         });
@@ -265,4 +265,29 @@ fn how_long_it_takes() {
         cycles < 24 * looks + 30_000,
         "{cycles} cycles for {looks} looks"
     );
+}
+
+/// Cycles of a CNP that raises alpha and decreases, of queue pairs that have one in each monitor period.
+#[test]
+fn how_long_a_cnp_takes() {
+    let mut rig = Rig::new(Params::default(), Pauses::NONE);
+    let mut count = 0;
+    let mut begins = 0;
+    for round in 0..300 {
+        if round == 20 {
+            (begins, count) = (rig.bench.cycle(), 0);
+        }
+        for qpn in 0..QPS {
+            rig.push(Kind::Cnp, qpn, 0);
+            count += 1;
+        }
+        while rig.waiting() > 4 {
+            let tick = rig.bench.cycle().is_multiple_of(250);
+            rig.cycle(tick);
+        }
+    }
+    let each = (rig.bench.cycle() - begins) / count;
+    println!("{each} cycles a CNP");
+    assert_eq!(rig.losses(), 0);
+    assert!(each < 72, "{each} cycles a CNP");
 }

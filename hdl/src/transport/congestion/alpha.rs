@@ -6,8 +6,8 @@
 //! ```text
 //!          ┌───────── ticks without a rise ─────────┐
 //!          │                                        ▼
-//!  Ready ──┴─► Fall ──► Rise ──► Lift ──────────► Count ──► Fall ──► Ready
-//!             alpha now      and its rise      ticks since       alpha now, if asked for
+//!  Ready ──┴─► Fall ──► Rise ──► Lift ──────────► Count ──► Begin, Fall ──► Ready
+//!           alpha so far     and its rise       ticks since   alpha now, if asked for
 //! ```
 //!
 //! A one of n takes 5 cycles, a zero 1; `Periods` counts beside it.
@@ -23,7 +23,7 @@ pub enum AlphaStep {
     Square,
     /// The table stands.
     Ready,
-    /// All ticks so far are to be taken off.
+    /// All ticks since the rise are to be taken off.
     Begin,
     /// Looks for the next power that is.
     Fall,
@@ -74,8 +74,10 @@ pub struct Alpha {
     pub level: Signal<Out, Bits<16>>,
     /// and the time from the first tick that was due to the first that is not.
     pub passed: Signal<Out, Bits<20>>,
-    /// The table stands, and is that of `g`.
+    /// It is not busy, and the table is that of `g`.
     pub ready: Signal<Out, Bit>,
+    /// The table is that of `g`.
+    pub stands: Signal<Out, Bit>,
 
     periods: Periods,
     product: Product<17, 17, 34>,
@@ -112,7 +114,9 @@ impl Logic for Alpha {
         periods.late = late;
         periods.period = period;
         busy = step != AlphaStep::Ready;
-        ready = (step == AlphaStep::Ready) & (g == made_of);
+        let same = g == made_of;
+        ready = (step == AlphaStep::Ready) & same;
+        stands = (step != AlphaStep::Base) & (step != AlphaStep::Square) & same;
         risen = base;
         since = count;
         level = value.low::<16>();
@@ -183,15 +187,19 @@ impl Logic for Alpha {
                     value = alpha.resize::<17>();
                     base = alpha;
                     count = ticks;
+                    left = ticks;
+                    place = bits::<4>(0);
                     more = bits::<20>(0);
                     first = true;
                     rising = due & rises;
                     asked = wanted;
-                    step = AlphaStep::Begin;
+                    step = AlphaStep::Fall;
                     if due & !rises {
                         step = AlphaStep::Count;
+                    } else if due & !ticks.any() {
+                        step = AlphaStep::Rise;
                     }
-                } else if idle & (g != made_of) {
+                } else if idle & !same {
                     step = AlphaStep::Base;
                 }
             }
@@ -236,7 +244,7 @@ impl Logic for Alpha {
                 if !periods.busy {
                     count = counted;
                     step = AlphaStep::Ready;
-                    if asked {
+                    if asked & total.any() {
                         step = AlphaStep::Begin;
                     }
                 }

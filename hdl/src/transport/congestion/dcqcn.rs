@@ -12,10 +12,10 @@
 //!           └── answer ◄── store ◄──────────────┴─► act
 //! ```
 //!
-//! An event takes some 12 cycles and, of the ticks since the last look, twice the logarithm of their number; each increase 2, and a
-//! decrease 40. So it takes 10 to 20 million events a second, and in the largest build a queue pair is visited every 2 ms if all are
-//! paced, and every 110 ms in the worst case: 2^20 us never pass unseen. For that more than 63 increases at once are dropped, which needs
-//! a queue pair that was not looked at for 63 times `rpg_time_reset`.
+//! An event takes some 14 cycles; each increase 2, and a CNP that raises alpha and decreases 65. So it takes 10 to 20 million events a
+//! second, and in the largest build a queue pair is visited every 2 ms if all are paced, and every 110 ms in the worst case: 2^19 us never
+//! pass unseen (but with `alpha_whole`, docs/congestion.md). For that more than 63 increases at once are dropped, which needs a queue
+//! pair that was not looked at for 63 times `rpg_time_reset`.
 use super::alpha::Alpha;
 use super::cut::Cut;
 use super::dcqcn_due::DcqcnDue;
@@ -32,7 +32,7 @@ use crate::prelude::*;
 pub struct Dcqcn<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Parameters; a change counts from the next event or visit on.
+    /// Parameters; a change counts from the next event or visit on, for a first CNP a cycle later.
     pub params: Signal<In, DcqcnParams>,
     /// A microsecond passed; one cycle.
     pub tick: Signal<In, Bit>,
@@ -243,6 +243,6 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         lost = front.lost;
         forward!(front.s <= s);
         swept = step != DcqcnStep::Sweep;
-        ready = swept & alpha.ready;
+        ready = swept & alpha.stands;
     }
 }

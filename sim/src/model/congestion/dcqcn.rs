@@ -1,6 +1,6 @@
 //! DCQCN for one queue pair, the golden reference.
 //!
-//! Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, in the integers of mlx5. Time is counted in whole
+//! Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, in integers, with the names of mlx5. Time is counted in whole
 //! microseconds: an event counts at the microsecond in which it comes, behind the ticks that are due then.
 
 use super::params::Params;
@@ -103,7 +103,9 @@ impl Dcqcn {
     pub(in crate::model) fn set(&mut self, params: Params, line_rate_mbps: u32) {
         let max = max_rate(&params, line_rate_mbps);
         self.line = line_rate_mbps;
-        self.powers = powers(params.dce_tcp_g);
+        if params.dce_tcp_g != self.params.dce_tcp_g {
+            self.powers = powers(params.dce_tcp_g);
+        }
         self.params = Params {
             rpg_min_rate: params.rpg_min_rate.min(max),
             ..params
@@ -121,6 +123,8 @@ impl Dcqcn {
         }
         if p.rate_reduce_monitor_period == 0 {
             // the paper's rules: each CNP counts, and alpha falls only while none comes
+            self.state.alpha_cnp = false;
+            self.state.decrease_cnp = false;
             self.raise_alpha();
             self.state.alpha_at = now + u64::from(p.dce_tcp_rtt);
             if !first || p.rate_to_set_on_first_cnp == 0 {
@@ -287,7 +291,11 @@ impl Dcqcn {
             alpha, alpha_ticks, ..
         } = self.state;
         if self.params.alpha_whole {
-            return (0..alpha_ticks).fold(alpha, |alpha, _| self.fall(alpha, 0));
+            let falls = (0..alpha_ticks).try_fold(alpha, |alpha, _| match self.fall(alpha, 0) {
+                0 => None,
+                left => Some(left),
+            });
+            return falls.unwrap_or(0);
         }
         let ones = (0..self.powers.len()).filter(|k| alpha_ticks >> k & 1 == 1);
         ones.fold(alpha, |alpha, k| self.fall(alpha, k))

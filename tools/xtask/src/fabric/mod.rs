@@ -284,6 +284,7 @@ mod tests {
             ("all-to-all --hosts 17 --dut model", "272 flows"),
             ("hadoop --bytes 5", "--bytes"),
             ("incast --read", "--dut"),
+            ("s4 --beside run.csv", "--svg"),
             ("ring --hosts 4 --read --dut model", "--read"),
             ("victim --hosts 1023 --topology fat-tree", "do not fit"),
         ] {
@@ -320,10 +321,15 @@ mod tests {
     fn a_recorded_run_is_drawn_beside() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("run.csv");
-        std::fs::write(&file, "t_us,marks,q0_mean_B\n20,1,5000\n40,2,7000\n").unwrap();
+        std::fs::write(&file, "t_us,marks,q0_mean_B\n20,1,5000\n40,2,7000\n\n").unwrap();
         let line = plot::recorded(&file).unwrap();
         assert_eq!(line.points, [(0.02, 5.0), (0.04, 7.0)]);
-        for text in ["t_us,marks\n20,1\n", "t_us,q0_mean_B\n20,x\n", ""] {
+        for text in [
+            "t_us,marks\n20,1\n",
+            "t_us,q0_mean_B\n20,x\n",
+            "t_us,q0_mean_B\n20,inf\n",
+            "",
+        ] {
             std::fs::write(&file, text).unwrap();
             let error = plot::recorded(&file).err().expect(text);
             assert!(

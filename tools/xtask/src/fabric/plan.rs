@@ -86,6 +86,10 @@ pub(super) fn plan(args: &Args) -> Result<Plan> {
                 .all(|flow| matches!(flow.start, Start::At(_))),
         usage("--read: ring and tree wait for what was sent before; leave it out".into())
     );
+    ensure!(
+        args.beside.is_none() || args.svg.is_some() || args.html.is_some(),
+        usage("--beside is drawn: add --svg or --html".into())
+    );
     plan.config.reads = args.read;
     let setup = &mut plan.setup;
     setup.seed = args.seed;

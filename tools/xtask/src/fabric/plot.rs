@@ -66,12 +66,14 @@ pub(super) fn recorded(file: &Path) -> Result<Line> {
         ))
     };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(&error.to_string()))?;
-    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let mut lines = lines.map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().unwrap_or_default();
     let column = |name| names.iter().position(|&known| known == name);
     let columns = column("t_us").zip(column("q0_mean_B"));
     let (time, queue) = columns.ok_or_else(|| wrong("no such column"))?;
-    let number = |row: &[&str], at: usize| row.get(at)?.parse::<f64>().ok();
+    let number =
+        |row: &[&str], at: usize| row.get(at)?.parse::<f64>().ok().filter(|x| x.is_finite());
     let points = lines.map(|row| Some((number(&row, time)? / 1e3, number(&row, queue)? / 1e3)));
     let points = points.collect::<Option<Vec<_>>>();
     Ok(Line {
