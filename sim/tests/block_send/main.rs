@@ -1,5 +1,6 @@
 //! From fetched WQE slots to packets, as Verilog: statuses, packets, pieces, order and rates.
 mod agents;
+mod executes;
 mod expect;
 mod recall;
 mod refused;
