@@ -48,7 +48,7 @@
 //! wire stands, and a command with them. Frames of several classes do not leave section 22 in their order: `note` says that its
 //! turn has come, and it is through when what was there then has left.
 //!
-//! Latency: 525 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
+//! Latency: 546 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
 //!
 //! Assumes: things leave a section in their order, and no more are in it than [`Activity`] says.
 use crate::bus::types::{Activity, if_there};

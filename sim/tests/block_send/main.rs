@@ -2,6 +2,7 @@
 mod agents;
 mod executes;
 mod expect;
+mod key_work;
 mod recall;
 mod refused;
 mod setup;

@@ -65,26 +65,22 @@ impl Logic for WqeStart {
         let offers = if tells { key_done.valid } else { asked.m.valid };
         start.valid = offers;
         start.payload = no_event;
-        start.payload.kind = SqEventKind::Start;
-        if asked.m.payload.incomplete {
-            start.payload.kind = SqEventKind::Refetch;
-        }
-        copy!(start.payload <= asked.m.payload;
-            qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
-            signaled);
         if tells {
             start.payload.kind = SqEventKind::Executed;
-            // neither a PSN nor a READ
-            start.payload.packets = 0;
-            start.payload.answered = false;
-            start.payload.status = if key_done.payload.refused {
-                MW_BIND_ERR
-            } else {
-                0
-            };
+            if key_done.payload.refused {
+                start.payload.status = MW_BIND_ERR;
+            }
             copy!(start.payload <= key_done.payload; qpn, slots, cqe_opcode, signaled);
+            start.payload.generation = key_done.payload.incarnation;
+        } else {
+            start.payload.kind = SqEventKind::Start;
+            if asked.m.payload.incomplete {
+                start.payload.kind = SqEventKind::Refetch;
+            }
+            copy!(start.payload <= asked.m.payload;
+                qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
+                signaled);
         }
-        start.payload.generation = key_done.payload.incarnation;
         // what is offered stands until it is taken
         if !offers | start.ready {
             tells = key_done.valid & !tells;
