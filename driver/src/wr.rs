@@ -75,6 +75,15 @@ pub enum SendOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding(pub(crate) WindowBind, pub(crate) u32);
 
+impl Binding {
+    /// One that every card refuses: no key is 0.
+    pub(crate) fn of_nothing() -> Self {
+        let length = 1;
+        let none = WindowBind::default();
+        Self(WindowBind { length, ..none }, 0)
+    }
+}
+
 impl SendOp {
     /// What the WQE says of it: its code, where it works at the peer, and immediate data or the key to invalidate.
     #[inline]

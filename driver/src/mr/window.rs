@@ -9,12 +9,12 @@ use ferroce_proto::abi::wqe::WindowBind;
 use thiserror::Error;
 
 use super::{Access, Mr};
-use crate::card::Kind;
+use crate::card::{Card, Kind};
 use crate::command::CommandError;
 use crate::host::lock;
 use crate::pd::PdNumber;
 use crate::wr::Binding;
-use crate::{AnyBackend, Backend, Features, Pd, PostError, Qp};
+use crate::{AnyBackend, Backend, Features, Pd, PostError};
 
 /// Bits of a key that are not the place in the table.
 const VARIANT: u32 = 0xff;
@@ -129,15 +129,19 @@ impl<B: Backend> Mw<B> {
         self.key
     }
 
-    /// Has `post` post the bind, under a key of which the lowest 8 bits count, as a request of `qp`.
-    pub(crate) fn post(
-        &mut self,
-        qp: &mut Qp<B>,
-        bind: &MwBind<'_, B>,
-        key: Option<u32>,
-        post: impl FnOnce(&mut Qp<B>, Binding) -> Result<(), PostError>,
-    ) -> Result<(), MwError> {
-        let card = self.pd.card.clone();
+    /// Place in the table.
+    pub(crate) fn place(&self) -> u32 {
+        self.place
+    }
+
+    /// It is of this card.
+    pub(crate) fn is_of(&self, card: &Arc<Card<B>>) -> bool {
+        Arc::ptr_eq(&self.pd.card, card)
+    }
+
+    /// The bind, under a key of which the lowest 8 bits count, as a request says it, and the place of the region.
+    pub(crate) fn binding(&self, bind: &MwBind<'_, B>, key: Option<u32>) -> (Binding, Option<u32>) {
+        let card = &self.pd.card;
         let key = match (self.mw_type, key) {
             (MwType::Type1, _) | (_, None) => lock(&card.keys).next(self.place, Kind::Promised),
             (MwType::Type2, Some(key)) => {
@@ -146,34 +150,23 @@ impl<B: Backend> Mw<B> {
                 key
             }
         };
-        let is_here = |pd: &Arc<PdNumber<B>>| Arc::ptr_eq(&pd.card, &card);
-        let mr = bind.mr.filter(|mr| is_here(mr.pd()));
-        let mut binding = Binding(
-            WindowBind {
-                addr: bind.addr,
-                lkey: mr.map_or(0, Mr::lkey),
-                remote_write: bind.access.contains(Access::REMOTE_WRITE),
-                remote_read: bind.access.contains(Access::REMOTE_READ),
-                remote_atomic: bind.access.contains(Access::REMOTE_ATOMIC),
-                length: bind.len,
-                ..WindowBind::default()
-            },
-            key,
-        );
-        if !is_here(qp.pd()) {
-            // Another card has neither: no key is 0.
-            (binding.0.lkey, binding.0.length) = (0, 1);
-            post(qp, binding)?;
-            return Ok(());
-        }
-        let region = mr.map(Mr::place);
-        lock(&card.windows).note(self.place, qp.next_bind(region));
-        if let Err(e) = post(qp, binding) {
-            lock(&card.windows).take_back(self.place);
-            return Err(e.into());
-        }
+        // Of another card there is none: no key is 0.
+        let mr = bind.mr.filter(|mr| Arc::ptr_eq(&mr.pd().card, card));
+        let bound = WindowBind {
+            addr: bind.addr,
+            lkey: mr.map_or(0, Mr::lkey),
+            remote_write: bind.access.contains(Access::REMOTE_WRITE),
+            remote_read: bind.access.contains(Access::REMOTE_READ),
+            remote_atomic: bind.access.contains(Access::REMOTE_ATOMIC),
+            length: bind.len,
+            ..WindowBind::default()
+        };
+        (Binding(bound, key), mr.map(Mr::place))
+    }
+
+    /// A bind to this was posted.
+    pub(crate) fn note(&mut self, Binding(_, key): Binding) {
         self.key = key;
-        Ok(())
     }
 }
 

@@ -1,9 +1,10 @@
 //! Windows that a queue pair binds and invalidates.
 
 use crate::card::Posted;
+use crate::host::lock;
 use crate::mr::{Mw, MwBind, MwError};
 use crate::post_error::PostError;
-use crate::wr::{SendFlags, SendOp, SendWr};
+use crate::wr::{Binding, SendFlags, SendOp, SendWr};
 use crate::{Backend, Qp};
 
 /// A request that sends nothing.
@@ -29,9 +30,27 @@ impl<B: Backend> Qp<B> {
         key: Option<u32>,
         request: (u64, SendFlags),
     ) -> Result<u32, MwError> {
-        mw.post(self, bind, key, |qp, binding| {
-            qp.post_send(&[local(SendOp::BindMw(binding), request)])
-        })?;
+        let card = self.pd.card.clone();
+        if !mw.is_of(&card) {
+            // A request for a window that this card does not have.
+            let none = Binding::of_nothing();
+            self.post_send(&[local(SendOp::BindMw(none), request)])?;
+            return Ok(mw.rkey());
+        }
+        let (binding, region) = mw.binding(bind, key);
+        let posted = Posted {
+            region,
+            qpn: self.number,
+            queues: self.queues.clone(),
+            at: self.queues.sq.producer().slots,
+            over: false,
+        };
+        lock(&card.windows).note(mw.place(), posted);
+        if let Err(e) = self.post_send(&[local(SendOp::BindMw(binding), request)]) {
+            lock(&card.windows).take_back(mw.place());
+            return Err(e.into());
+        }
+        mw.note(binding);
         Ok(mw.rkey())
     }
 
@@ -47,16 +66,5 @@ impl<B: Backend> Qp<B> {
         request: (u64, SendFlags),
     ) -> Result<(), PostError> {
         self.post_send(&[local(SendOp::LocalInv(key), request)])
-    }
-
-    /// The bind that is posted next.
-    pub(crate) fn next_bind(&self, region: Option<u32>) -> Posted {
-        Posted {
-            region,
-            qpn: self.number,
-            queues: self.queues.clone(),
-            at: self.queues.sq.producer().slots,
-            over: false,
-        }
     }
 }

@@ -2,9 +2,8 @@
 
 use ferroce_driver::{
     Access, ConnectAttr, Data, Features, PostCause, QpAttr, RecvWr, Remote, SendFlags, SendOp,
-    SendWr, Wc, WcOpcode, WcStatus,
+    SendWr,
 };
-use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::wqe::{AtomicOperands, SendWqe};
 
