@@ -65,6 +65,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_SEND_LIST_AT 0x20u
 /* Byte of a send WQE at which the operands of an atomic are. */
 #define FERROCE_SEND_ATOMIC_AT 0x30u
+/* Byte of a send WQE at which stands what a window is bound to. */
+#define FERROCE_SEND_BIND_AT 0x20u
 /* Byte of a send WQE at which the destination of a datagram is. */
 #define FERROCE_SEND_UD_AT 0x8u
 /* Gather entries in the first slot of a send WQE; each further slot has four. */
@@ -299,8 +301,10 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_WQE_CMP_SWAP 0x6u
 /* Fetch and add. */
 #define FERROCE_WQE_FETCH_ADD 0x7u
-/* Sends nothing and has no payload: completes in order, with the opcode in bits 15:8 of `imm` and the status in bits 7:0. It stands for what the host did by commands: memory windows bound, keys invalidated. */
-#define FERROCE_WQE_LOCAL 0x8u
+/* Binds the memory window that `imm` names, see `WindowBind`. Sends nothing and has no payload: no list, no inline data, length 0. */
+#define FERROCE_WQE_BIND_MW 0x8u
+/* Invalidates the key `imm`: that of a type 2 window of this queue pair, or of a region that a peer may invalidate. Sends nothing and has no payload. */
+#define FERROCE_WQE_LOCAL_INV 0x9u
 
 /* opcode of a CQE. */
 /* SEND of any form. */
@@ -421,7 +425,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_FEATURE_EXCEPTION 0x800u
 /* Completion queues change their size. */
 #define FERROCE_FEATURE_RESIZE_CQ 0x1000u
-/* Entries of memory windows, of type 2 those of a queue pair, and the WQE that completes what the host did. */
+/* Memory windows, of type 2 those of a queue pair, and the WQEs that bind and invalidate them. */
 #define FERROCE_FEATURE_MEM_WINDOW 0x2000u
 /* Notification point: packets marked CE draw CNPs. */
 #define FERROCE_FEATURE_CNP 0x4000u
@@ -523,7 +527,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_MR_KEY FERROCE_FIELD(128, 32)
 /* Protection domain. */
 #define FERROCE_MR_PD FERROCE_FIELD(160, 24)
-/* Entry in use. */
+/* Entry in use. One of a window that is not bound has the fields that say which window it is, and not this bit. */
 #define FERROCE_MR_VALID FERROCE_FIELD(184, 1)
 /* The card may write for local operations. */
 #define FERROCE_MR_LOCAL_WRITE FERROCE_FIELD(185, 1)
@@ -541,6 +545,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_MR_INVALIDATE FERROCE_FIELD(191, 1)
 /* Queue pair, see `qp_only`. */
 #define FERROCE_MR_QPN FERROCE_FIELD(192, 24)
+/* Memory windows may be bound to it. */
+#define FERROCE_MR_BINDABLE FERROCE_FIELD(216, 1)
 
 /* Completion queue context, as handed over by `CREATE_CQ` and `RESIZE_CQ`. */
 #define FERROCE_CQ_SIZE 64u
@@ -698,7 +704,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_SEND_NUM_SGE FERROCE_FIELD(16, 8)
 /* Slots of this WQE, 1 to 5. */
 #define FERROCE_SEND_SLOTS FERROCE_FIELD(24, 8)
-/* Immediate data (host order of the value), or the rkey to invalidate, or how a LOCAL completes. */
+/* Immediate data (host order of the value), or the key to invalidate, or that of the window to bind. */
 #define FERROCE_SEND_IMM FERROCE_FIELD(32, 32)
 /* Remote virtual address. */
 #define FERROCE_SEND_REMOTE_ADDR FERROCE_FIELD(64, 64)
@@ -722,6 +728,21 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_ATOMIC_SWAP_ADD FERROCE_FIELD(0, 64)
 /* Value to compare with. */
 #define FERROCE_ATOMIC_COMPARE FERROCE_FIELD(64, 64)
+
+/* What a memory window is bound to, at byte 32 of its WQE. The window is that of the place in `imm` of the WQE, which is its key from then on. */
+#define FERROCE_BIND_SIZE 32u
+/* First address. */
+#define FERROCE_BIND_ADDR FERROCE_FIELD(0, 64)
+/* Local key of the region. */
+#define FERROCE_BIND_LKEY FERROCE_FIELD(128, 32)
+/* A peer may write. */
+#define FERROCE_BIND_REMOTE_WRITE FERROCE_FIELD(160, 1)
+/* A peer may read. */
+#define FERROCE_BIND_REMOTE_READ FERROCE_FIELD(161, 1)
+/* A peer may use atomics. */
+#define FERROCE_BIND_REMOTE_ATOMIC FERROCE_FIELD(162, 1)
+/* Bytes; 0 unbinds a window of type 1. */
+#define FERROCE_BIND_LENGTH FERROCE_FIELD(192, 64)
 
 /* Destination of a UD SEND, at byte 8 of its WQE. */
 #define FERROCE_UD_SIZE 12u

@@ -6,7 +6,7 @@ use ferroce_proto::abi::wqe::{
 };
 
 use crate::dma::Slot;
-use crate::wr::{Data, RecvWr, SendFlags, SendOp, SendWr};
+use crate::wr::{Binding, Data, RecvWr, SendFlags, SendOp, SendWr};
 use crate::{DeviceInfo, Sge};
 
 const SGES_PER_SLOT: usize = SLOT_BYTES / SGE_BYTES;
@@ -125,6 +125,9 @@ pub(crate) fn send<'a>(
             write_list(&first, SendWqe::BYTES, sges, &slot);
             if let Some(operands) = operands(&wr.op) {
                 first.write(OPERANDS_AT, &operands.emit());
+            }
+            if let SendOp::BindMw(Binding(bind, _)) = wr.op {
+                first.write(SendWqe::BYTES, &bind.emit());
             }
         }
     }

@@ -148,4 +148,4 @@ pub use state::{QpState, QpType};
 #[cfg(feature = "tokio")]
 pub use stream::{Completions, EventStream, StreamError};
 pub use wc::{Wc, WcError, WcFlags, WcOpcode, WcStatus};
-pub use wr::{Data, RecvWr, Remote, SendFlags, SendOp, SendWr};
+pub use wr::{Binding, Data, RecvWr, Remote, SendFlags, SendOp, SendWr};

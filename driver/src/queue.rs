@@ -12,7 +12,7 @@ use ferroce_proto::abi::cq::Cqe;
 #[derive(Default)]
 struct Posted {
     wr_id: AtomicU64,
-    /// Bits 7:0: its slots; 15:8: what the host did for it when it was posted, an opcode of a CQE or 0; 63:32: its ordinal.
+    /// Bits 7:0: its slots; 63:32: its ordinal.
     extent: AtomicU64,
 }
 
@@ -53,14 +53,6 @@ impl AtomicPlace {
         let both = u64::from(place.requests) << 32 | u64::from(place.slots);
         self.0.store(both, Ordering::Release);
     }
-}
-
-/// A request that completed.
-#[derive(Clone, Copy)]
-pub(crate) struct Retired {
-    pub(crate) wr_id: u64,
-    /// What the host did for it when it was posted: an opcode of a CQE, or 0.
-    pub(crate) done: u8,
 }
 
 /// A send queue, or a receive queue, whose requests take a slot each.
@@ -130,12 +122,12 @@ impl WorkQueue {
         self.size() - at.slots.wrapping_sub(done.slots)
     }
 
-    /// Poster: notes a work request of `slots` slots at `at`, and what the host did for it.
+    /// Poster: notes a work request of `slots` slots at `at`.
     #[inline]
-    pub(crate) fn note(&self, at: Place, wr_id: u64, slots: u32, done: u8) {
+    pub(crate) fn note(&self, at: Place, wr_id: u64, slots: u32) {
         let posted = &self.entries[self.place(at.slots)];
         posted.wr_id.store(wr_id, Ordering::Relaxed);
-        let extent = u64::from(at.requests) << 32 | u64::from(done) << 8 | u64::from(slots);
+        let extent = u64::from(at.requests) << 32 | u64::from(slots);
         posted.extent.store(extent, Ordering::Relaxed);
     }
 
@@ -145,9 +137,14 @@ impl WorkQueue {
         self.producer.store(producer);
     }
 
+    /// The request at slot `at`, which was posted, is complete.
+    pub(crate) fn is_retired(&self, at: u32) -> bool {
+        self.consumer().slots.wrapping_sub(at).cast_signed() > 0
+    }
+
     /// Poller: retires the work request that `wqe_index` (modulo 2^16) names, and all before it. `None` if it is not posted.
     #[inline]
-    fn retire(&self, wqe_index: u16) -> Option<Retired> {
+    fn retire(&self, wqe_index: u16) -> Option<u64> {
         let consumer = self.consumer.load(Ordering::Relaxed).slots;
         let index = consumer.wrapping_add(wqe_index.wrapping_sub(consumer as u16).into());
         let producer = self.producer.load(Ordering::Acquire).slots;
@@ -168,8 +165,7 @@ impl WorkQueue {
             return None;
         }
         self.consumer.store(next);
-        let done = (extent >> 8) as u8;
-        Some(Retired { wr_id, done })
+        Some(wr_id)
     }
 }
 
@@ -178,7 +174,7 @@ impl WorkQueue {
     /// Poller: retires the oldest work request that is posted.
     pub(crate) fn retire_oldest(&self) -> Option<u64> {
         let oldest = self.consumer.load(Ordering::Relaxed).slots;
-        Some(self.retire(oldest as u16)?.wr_id)
+        self.retire(oldest as u16)
     }
 }
 
@@ -266,7 +262,7 @@ impl SharedQueue {
 
     /// Poller of any of the queue pairs: retires the request of ordinal `wqe_index`. `None` if it is not posted.
     #[inline]
-    fn retire(&self, wqe_index: u16) -> Option<Retired> {
+    fn retire(&self, wqe_index: u16) -> Option<u64> {
         let place = self.place(wqe_index.into());
         if !self.is_open(place) {
             return None;
@@ -274,7 +270,7 @@ impl SharedQueue {
         let wr_id = self.wr_ids[place].load(Ordering::Relaxed);
         self.open[place / 64].fetch_and(!(1 << (place % 64)), Ordering::Release);
         self.done.fetch_add(1, Ordering::Release);
-        Some(Retired { wr_id, done: 0 })
+        Some(wr_id)
     }
 }
 
@@ -298,7 +294,7 @@ impl Queues {
 
     /// Retires what a CQE reports, or `None` if it names nothing that is posted.
     #[inline]
-    pub(crate) fn retire(&self, cqe: &Cqe) -> Option<Retired> {
+    pub(crate) fn retire(&self, cqe: &Cqe) -> Option<u64> {
         if cqe.recv && self.srq.is_some() {
             return self.retire_shared(cqe);
         }
@@ -308,7 +304,7 @@ impl Queues {
 
     /// Retires what a CQE reports of a shared receive queue.
     #[inline]
-    pub(crate) fn retire_shared(&self, cqe: &Cqe) -> Option<Retired> {
+    pub(crate) fn retire_shared(&self, cqe: &Cqe) -> Option<u64> {
         let shared = self.srq.as_ref().filter(|_| cqe.recv)?;
         shared.retire(cqe.wqe_index)
     }

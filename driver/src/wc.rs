@@ -6,8 +6,6 @@ use bitflags::bitflags;
 use ferroce_proto::abi::cq::{Cqe, opcode, status};
 use thiserror::Error;
 
-use crate::queue::Retired;
-
 /// Result of a work request (`enum ibv_wc_status`). Displayed in the words of `ibv_wc_status_str`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -182,22 +180,17 @@ pub struct Wc {
 
 impl Wc {
     #[inline]
-    pub(crate) fn new(cqe: &Cqe, Retired { wr_id, done }: Retired) -> Self {
+    pub(crate) fn new(cqe: &Cqe, wr_id: u64) -> Self {
         let mut flags = WcFlags::empty();
         flags.set(WcFlags::WITH_IMM, cqe.with_imm);
         flags.set(WcFlags::WITH_INV, cqe.with_inv);
         flags.set(WcFlags::GRH, cqe.grh);
         flags.set(WcFlags::SOLICITED, cqe.solicited);
-        let (mut status, mut opcode) = (cqe.status, cqe.opcode);
-        if done != 0 && status == status::WR_FLUSH_ERR {
-            // The queue pair failed meanwhile; what the host did for the request holds.
-            (status, opcode) = (status::SUCCESS, done);
-        }
         Self {
             wr_id,
-            status: status.into(),
+            status: cqe.status.into(),
             vendor_err: cqe.vendor_err,
-            opcode: opcode.into(),
+            opcode: cqe.opcode.into(),
             byte_len: cqe.byte_len,
             imm: cqe.imm,
             qp_num: cqe.qpn,

@@ -1,8 +1,7 @@
 //! Work requests.
 
 use bitflags::bitflags;
-use ferroce_proto::abi::cq::{opcode as cq, status};
-use ferroce_proto::abi::wqe::opcode;
+use ferroce_proto::abi::wqe::{WindowBind, opcode};
 
 use crate::{Destination, Features, Sge};
 
@@ -65,18 +64,24 @@ pub enum SendOp {
         /// Value to add.
         add: u64,
     },
-    /// Sends nothing: completes in order, and reports whether a window was bound
-    /// ([`Qp::post_bind`](crate::Qp::post_bind)).
-    BindMw {
-        /// It was.
-        bound: bool,
-    },
-    /// Sends nothing: completes in order, and reports whether a key was invalidated
-    /// ([`Qp::post_invalidate`](crate::Qp::post_invalidate)).
-    LocalInv {
-        /// It was.
-        invalidated: bool,
-    },
+    /// Binds a memory window ([`Qp::post_bind`](crate::Qp::post_bind)).
+    BindMw(Binding),
+    /// Invalidates a key ([`Qp::post_invalidate`](crate::Qp::post_invalidate)).
+    LocalInv(u32),
+}
+
+/// What a memory window is bound to, and its key from then on. [`Qp::post_bind`](crate::Qp::post_bind) makes it, as it notes
+/// what the window may be bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binding(pub(crate) WindowBind, pub(crate) u32);
+
+impl Binding {
+    /// One that every card refuses: no key is 0.
+    pub(crate) fn of_nothing() -> Self {
+        let length = 1;
+        let none = WindowBind::default();
+        Self(WindowBind { length, ..none }, 0)
+    }
 }
 
 impl SendOp {
@@ -84,7 +89,6 @@ impl SendOp {
     #[inline]
     pub(crate) fn fields(&self) -> (u8, Remote, u32) {
         let nowhere = Remote::default();
-        let completed = |opcode: u8, status: u8| u32::from(opcode) << 8 | u32::from(status);
         // `UdAddress` of the WQE stands in place of the remote address
         let of = |to: Destination| Remote {
             addr: u64::from(to.qpn) << 32 | u64::from(to.ah),
@@ -101,32 +105,8 @@ impl SendOp {
             Self::Read(remote) => (opcode::READ, remote, 0),
             Self::CmpSwap { remote, .. } => (opcode::CMP_SWAP, remote, 0),
             Self::FetchAdd { remote, .. } => (opcode::FETCH_ADD, remote, 0),
-            Self::BindMw { bound } => {
-                let status = if bound {
-                    status::SUCCESS
-                } else {
-                    status::MW_BIND_ERR
-                };
-                (opcode::LOCAL, nowhere, completed(cq::BIND_MW, status))
-            }
-            Self::LocalInv { invalidated } => {
-                let status = if invalidated {
-                    status::SUCCESS
-                } else {
-                    status::MW_BIND_ERR
-                };
-                (opcode::LOCAL, nowhere, completed(cq::LOCAL_INV, status))
-            }
-        }
-    }
-
-    /// What the host did for it already: an opcode of a CQE, or 0.
-    #[inline]
-    pub(crate) fn done(&self) -> u8 {
-        match self {
-            Self::BindMw { bound: true } => cq::BIND_MW,
-            Self::LocalInv { invalidated: true } => cq::LOCAL_INV,
-            _ => 0,
+            Self::BindMw(Binding(_, key)) => (opcode::BIND_MW, nowhere, key),
+            Self::LocalInv(key) => (opcode::LOCAL_INV, nowhere, key),
         }
     }
 
@@ -141,6 +121,11 @@ impl SendOp {
 
     pub(crate) fn is_datagram(&self) -> bool {
         matches!(self, Self::Datagram(_) | Self::DatagramImm(..))
+    }
+
+    /// Sends nothing.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, Self::BindMw(_) | Self::LocalInv(_))
     }
 
     pub(crate) fn is_atomic(&self) -> bool {
@@ -164,8 +149,8 @@ impl SendOp {
             Self::Read(_) => "RDMA READ",
             Self::CmpSwap { .. } => "compare and swap",
             Self::FetchAdd { .. } => "fetch and add",
-            Self::BindMw { .. } => "bind of a memory window",
-            Self::LocalInv { .. } => "local invalidate",
+            Self::BindMw(_) => "bind of a memory window",
+            Self::LocalInv(_) => "local invalidate",
         }
     }
 
@@ -174,7 +159,7 @@ impl SendOp {
         match self {
             Self::SendInv(_) => Features::INVALIDATE,
             Self::Read(_) => Features::READ,
-            Self::BindMw { .. } | Self::LocalInv { .. } => Features::MEM_WINDOW,
+            Self::BindMw(_) | Self::LocalInv(_) => Features::MEM_WINDOW,
             op if op.is_atomic() => Features::ATOMIC,
             _ => Features::empty(),
         }

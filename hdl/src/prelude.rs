@@ -4,8 +4,8 @@ pub use rust_hdl_core::prelude::*;
 pub use crate::bus::axi::{AxiLiteIn, AxiOut, AxiReadOut, AxiWriteOut};
 pub use crate::bus::axis::{AxisIn, AxisOut};
 pub use crate::bus::dma::{
-    MrCheckIn, MrCheckOut, PayloadIn, PayloadOut, ReadBeatIn, ReadBeatOut, WriteBeatIn,
-    WriteBeatOut,
+    KeyChangeIn, KeyChangeOut, MrCheckIn, MrCheckOut, PayloadIn, PayloadOut, ReadBeatIn,
+    ReadBeatOut, WriteBeatIn, WriteBeatOut,
 };
 pub use crate::bus::frame::{FrameIn, FrameOut, PartsIn, PartsOut};
 pub use crate::bus::stream::{StreamIn, StreamOut};

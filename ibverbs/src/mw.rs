@@ -80,16 +80,13 @@ impl Bind {
         Ok(Self { mw, key, info })
     }
 
-    /// Calls `then` with the window and what it is to be bound to.
-    fn with<R>(
-        &self,
-        then: impl FnOnce(&mut Mw, &MwBind<'_>) -> Result<R, Errno>,
-    ) -> Result<R, Errno> {
+    /// Posts it.
+    pub(crate) fn post(&self, qp: &mut Qp, request: (u64, SendFlags)) -> Result<(), Errno> {
         let handle = get::<MwHandle>(self.mw)?;
         let info = &self.info;
         let access = mr::access(info.mw_access_flags as c_uint)?;
         handle.core.with(|mw| {
-            let bind = |mr: Option<&Mr>| {
+            let mut post = |mr: Option<&Mr>| {
                 let (addr, len) = (info.addr, info.length);
                 let bind = MwBind {
                     mr,
@@ -97,31 +94,18 @@ impl Bind {
                     len,
                     access,
                 };
-                let result = then(mw, &bind)?;
+                qp.post_bind(mw, &bind, self.key, request)
+                    .map_err(ToErrno::errno)?;
                 if self.key.is_none() {
                     // SAFETY: the structure is valid as long as the object; the lock of the window is held.
                     unsafe { (*handle.shown.get()).rkey = mw.rkey() };
                 }
-                Ok(result)
+                Ok(())
             };
             match info.mr.is_null() {
-                true => bind(None),
-                false => get::<MrHandle>(info.mr)?.with(|mr| bind(Some(mr))),
+                true => post(None),
+                false => get::<MrHandle>(info.mr)?.with(|mr| post(Some(mr))),
             }
         })
-    }
-
-    /// Binds it and posts the request that tells of it.
-    pub(crate) fn post(&self, qp: &mut Qp, request: (u64, SendFlags)) -> Result<(), Errno> {
-        self.with(|mw, bind| {
-            qp.post_bind(mw, bind, self.key, request)
-                .map_err(ToErrno::errno)
-        })?;
-        Ok(())
-    }
-
-    /// Binds it; whether the rules permit it.
-    pub(crate) fn bind(&self, qp: &Qp) -> Result<bool, Errno> {
-        self.with(|mw, bind| mw.bind(qp, bind, self.key).map_err(ToErrno::errno))
     }
 }

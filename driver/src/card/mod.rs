@@ -24,7 +24,7 @@ pub use error::{GidError, OpenError};
 pub(crate) use event_rings::{EventRing, EventRings};
 pub(crate) use keys::{Keys, Kind};
 pub(crate) use parked::Parked;
-pub(crate) use windows::{Bound, Windows, end_of_queue_pair, end_of_region, write_window};
+pub(crate) use windows::{Posted, Windows, end_of_queue_pair, end_of_region};
 
 /// Longest wait for a card to be ready after its reset in ns.
 pub const READY_LIMIT_NS: u64 = 100_000_000;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::cq::{Cqe, opcode, status};
 use ferroce_proto::abi::doorbell;
 
 use crate::barrier;
@@ -233,13 +233,13 @@ impl<B: Backend> Cq<B> {
     #[inline]
     fn complete(&self, cqe: &Cqe, attached: &[Option<Life>]) -> Option<Wc> {
         let life = attached.get(cqe.qpn as usize)?.as_ref()?;
-        let Some(retired) = life.queues.retire(cqe) else {
+        if cqe.status != status::SUCCESS && cqe.opcode == opcode::BIND_MW {
+            lock(&self.core.card.windows).note_failure(cqe.qpn, cqe.wqe_index);
+        }
+        let Some(wr_id) = life.queues.retire(cqe) else {
             self.core.unknown.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        if cqe.with_inv {
-            lock(&self.core.card.windows).note_invalidated(cqe.imm);
-        }
-        Some(Wc::new(cqe, retired))
+        Some(Wc::new(cqe, wr_id))
     }
 }

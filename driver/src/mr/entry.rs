@@ -74,6 +74,7 @@ fn write<B: Backend>(
         remote_write: access.contains(Access::REMOTE_WRITE),
         remote_read: access.contains(Access::REMOTE_READ),
         remote_atomic: access.contains(Access::REMOTE_ATOMIC),
+        bindable: access.contains(Access::MW_BIND),
         ..MrCtx::default()
     };
     let command = Command::new(opcode::WRITE_MR, place).with(ctx.emit());

@@ -1,21 +1,20 @@
-//! Memory windows: parts of a region to which a peer is given rights, and loses them, without registering.
+//! Memory windows: a part of a region, opened to peers by a request in the send queue.
 //!
-//! The host binds and invalidates by commands, at once; a request that sends nothing ([`SendOp::BindMw`],
-//! [`SendOp::LocalInv`]) tells of it in the order of the send queue.
+//! The card binds a window, and invalidates its key, when it reaches the request.
 
 use std::sync::Arc;
 
 use ferroce_proto::abi::mr::MrCtx;
+use ferroce_proto::abi::wqe::WindowBind;
 use thiserror::Error;
 
 use super::{Access, Mr};
-use crate::card::Kind;
-use crate::card::{Bound, Windows, write_window};
+use crate::card::{Card, Kind};
 use crate::command::CommandError;
 use crate::host::lock;
 use crate::pd::PdNumber;
-use crate::{AnyBackend, Backend, Pd};
-use crate::{Features, PostError};
+use crate::wr::Binding;
+use crate::{AnyBackend, Backend, Features, Pd, PostError};
 
 /// Bits of a key that are not the place in the table.
 const VARIANT: u32 = 0xff;
@@ -91,13 +90,25 @@ impl<B: Backend> Pd<B> {
 
 impl<B: Backend> Mw<B> {
     pub(crate) fn new(pd: &Arc<PdNumber<B>>, mw_type: MwType) -> Result<Self, MwError> {
-        if !pd.card.info.features.contains(Features::MEM_WINDOW) {
+        let card = &pd.card;
+        if !card.info.features.contains(Features::MEM_WINDOW) {
             return Err(MwError::Unsupported);
         }
-        let limit = pd.card.info.max_mr;
-        let (place, key) = lock(&pd.card.keys)
+        let limit = card.info.max_mr;
+        let (place, key) = lock(&card.keys)
             .take(Kind::Promised)
             .ok_or(MwError::Full { limit })?;
+        let entry = MrCtx {
+            key,
+            pd: pd.number,
+            window: true,
+            qp_only: mw_type == MwType::Type2,
+            ..MrCtx::default()
+        };
+        if let Err(e) = lock(&card.windows).allocate(card, entry) {
+            lock(&card.keys).put(place);
+            return Err(e.into());
+        }
         Ok(Self {
             pd: pd.clone(),
             mw_type,
@@ -118,99 +129,52 @@ impl<B: Backend> Mw<B> {
         self.key
     }
 
-    /// As [`bind`](Self::bind), for the queue pair of that domain and number.
-    pub(crate) fn bind_for(
-        &mut self,
-        qp: (&Arc<PdNumber<B>>, u32),
-        bind: &MwBind<'_, B>,
-        key: Option<u32>,
-    ) -> Result<bool, MwError> {
-        let card = self.pd.card.clone();
-        let mut keys = lock(&card.keys);
+    /// Place in the table.
+    pub(crate) fn place(&self) -> u32 {
+        self.place
+    }
+
+    /// It is of this card.
+    pub(crate) fn is_of(&self, card: &Arc<Card<B>>) -> bool {
+        Arc::ptr_eq(&self.pd.card, card)
+    }
+
+    /// The bind, under a key of which the lowest 8 bits count, as a request says it, and the place of the region.
+    pub(crate) fn binding(&self, bind: &MwBind<'_, B>, key: Option<u32>) -> (Binding, Option<u32>) {
+        let card = &self.pd.card;
         let key = match (self.mw_type, key) {
-            (MwType::Type1, _) | (_, None) => keys.next(self.place, Kind::Promised),
+            (MwType::Type1, _) | (_, None) => lock(&card.keys).next(self.place, Kind::Promised),
             (MwType::Type2, Some(key)) => {
                 let key = self.key & !VARIANT | key & VARIANT;
-                keys.choose(key);
+                lock(&card.keys).choose(key);
                 key
             }
         };
-        drop(keys);
-        let mut windows = lock(&card.windows);
-        let Some(entry) = self.entry(&windows, qp, bind, key) else {
-            return Ok(false);
-        };
-        write_window(&card, self.place, entry)?;
-        self.key = key;
-        match bind.mr.filter(|_| entry.valid) {
-            None => drop(windows.0.remove(&self.place)),
-            Some(mr) => {
-                let bound = Bound {
-                    key,
-                    pd: self.pd.number,
-                    region: mr.place(),
-                    qpn: entry.qp_only.then_some(entry.qpn),
-                    invalidated: false,
-                };
-                windows.0.insert(self.place, bound);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The entry of the window once it is bound; `None` if it may not be.
-    fn entry(
-        &self,
-        windows: &Windows,
-        (pd, qpn): (&Arc<PdNumber<B>>, u32),
-        bind: &MwBind<'_, B>,
-        key: u32,
-    ) -> Option<MrCtx> {
-        let is_2 = self.mw_type == MwType::Type2;
-        let bound = windows.0.get(&self.place);
-        let is_bound = bound.is_some_and(|bound| !bound.invalidated);
-        if !Arc::ptr_eq(pd, &self.pd) || is_2 && (is_bound || bind.len == 0) {
-            return None;
-        }
-        let writes = Access::REMOTE_WRITE | Access::REMOTE_ATOMIC;
-        let Some(more) = bind.len.checked_sub(1) else {
-            return Some(MrCtx::default());
-        };
-        let mr = bind.mr?;
-        let (first, end) = (mr.addr(), mr.addr() + (mr.len() as u64 - 1));
-        let last = bind.addr.checked_add(more)?;
-        let may = Arc::ptr_eq(mr.pd(), &self.pd)
-            && mr.access().contains(Access::MW_BIND)
-            && (!bind.access.intersects(writes) || mr.access().contains(Access::LOCAL_WRITE))
-            && bind.addr >= first
-            && last <= end;
-        may.then(|| MrCtx {
-            base: bind.addr,
-            last,
-            key,
-            pd: self.pd.number,
-            valid: true,
-            window: true,
+        // Of another card there is none: no key is 0.
+        let mr = bind.mr.filter(|mr| Arc::ptr_eq(&mr.pd().card, card));
+        let bound = WindowBind {
+            addr: bind.addr,
+            lkey: mr.map_or(0, Mr::lkey),
             remote_write: bind.access.contains(Access::REMOTE_WRITE),
             remote_read: bind.access.contains(Access::REMOTE_READ),
             remote_atomic: bind.access.contains(Access::REMOTE_ATOMIC),
-            qp_only: is_2,
-            qpn: if is_2 { qpn } else { 0 },
-            ..MrCtx::default()
-        })
+            length: bind.len,
+            ..WindowBind::default()
+        };
+        (Binding(bound, key), mr.map(Mr::place))
+    }
+
+    /// A bind to this was posted.
+    pub(crate) fn note(&mut self, Binding(_, key): Binding) {
+        self.key = key;
     }
 }
 
 impl<B: Backend> Drop for Mw<B> {
     fn drop(&mut self) {
         let card = &self.pd.card;
-        let mut windows = lock(&card.windows);
-        // What was never bound, or a peer invalidated, may have an entry all the same.
-        match write_window(card, self.place, MrCtx::default()) {
-            Ok(()) => {
-                windows.0.remove(&self.place);
-                lock(&card.keys).put(self.place);
-            }
+        match lock(&card.windows).free(card, self.place) {
+            Ok(()) => lock(&card.keys).put(self.place),
             Err(e) => tracing::error!("the table entry stays taken: {e}"),
         }
     }

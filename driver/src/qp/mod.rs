@@ -111,10 +111,6 @@ impl<B: Backend> Qp<B> {
         QpBuilder::new(pd)
     }
 
-    pub(crate) fn pd(&self) -> &Arc<PdNumber<B>> {
-        &self.pd
-    }
-
     /// Number of the queue pair.
     #[must_use]
     pub fn qpn(&self) -> u32 {

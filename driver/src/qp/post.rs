@@ -89,7 +89,7 @@ impl<B: Backend> Qp<B> {
                 needed,
             });
         }
-        sq.note(at, wr.wr_id, needed, wr.op.done());
+        sq.note(at, wr.wr_id, needed);
         let signaled = self.signal_all || wr.flags.contains(SendFlags::SIGNALED);
         encode::send(wr, signaled, extent, needed, |place| {
             let place = sq.place(at.slots.wrapping_add(place as u32));
@@ -137,7 +137,7 @@ impl<B: Backend> Qp<B> {
                 needed,
             });
         }
-        rq.note(at, wr.wr_id, 1, 0);
+        rq.note(at, wr.wr_id, 1);
         let first = rq.place(at.slots) << self.rq_stride;
         encode::recv(wr, extent, |place| {
             let at = self.rq_offset + (first + place) * wqe::SLOT_BYTES;
@@ -217,6 +217,11 @@ impl<B: Backend> Qp<B> {
             if found > limit.into() {
                 return Err(PostCause::Length { found, limit });
             }
+        }
+        if wr.op.is_local() && (extent.bytes, wr.data) != (0, Data::Sges(&[])) {
+            return Err(PostCause::Malformed(
+                "binds and invalidations have no payload: give an empty list",
+            ));
         }
         if self.qp_type != QpType::Rc && (wr.op.fetches() || matches!(wr.op, SendOp::SendInv(_))) {
             return Err(unsupported("build a reliable connection for it"));

@@ -2,9 +2,8 @@
 
 use ferroce_driver::{
     Access, ConnectAttr, Data, Features, PostCause, QpAttr, RecvWr, Remote, SendFlags, SendOp,
-    SendWr, Wc, WcOpcode, WcStatus,
+    SendWr,
 };
-use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::wqe::{AtomicOperands, SendWqe};
 
@@ -202,43 +201,6 @@ fn a_send_queue_takes_as_many_requests_as_it_says() {
     assert_eq!(sends.add(&short), Err(full));
     drop(sends);
     assert_eq!(fake.take_doorbells().last().unwrap().1, 4);
-}
-
-/// One of two requests that are done when they are posted failed a rule; the queue pair is in error.
-#[test]
-fn a_flush_does_not_hide_what_was_done() {
-    let Connected {
-        fake,
-        mut qp,
-        mut cq,
-        ..
-    } = Connected::new(ALL, 4, |b| b);
-    let local = |op| SendWr::new(op, &[]).signaled();
-    qp.post_send(&[
-        local(SendOp::LocalInv { invalidated: true }),
-        local(SendOp::BindMw { bound: true }),
-        local(SendOp::BindMw { bound: false }),
-        local(SendOp::Send),
-    ])
-    .unwrap();
-    for index in 0..4 {
-        fake.complete_send(qp.qpn(), index, status::WR_FLUSH_ERR);
-    }
-    let mut wcs = [Wc::default(); 4];
-    assert_eq!(cq.poll(&mut wcs), 4);
-    assert_eq!(
-        wcs.map(|wc| wc.status),
-        [
-            WcStatus::Success,
-            WcStatus::Success,
-            WcStatus::WrFlushErr,
-            WcStatus::WrFlushErr
-        ]
-    );
-    assert_eq!(
-        (wcs[0].opcode, wcs[1].opcode),
-        (WcOpcode::LocalInv, WcOpcode::BindMw)
-    );
 }
 
 #[test]

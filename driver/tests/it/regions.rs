@@ -1,6 +1,6 @@
 //! Memory regions that change under their key.
 
-use ferroce_driver::{Access, BackendError, MrChange, MrError, MwBind, MwType};
+use ferroce_driver::{Access, BackendError, MrChange, MrError, MwBind, MwType, SendFlags};
 use ferroce_proto::abi::cmd::opcode;
 
 use crate::fake::{ALL, Answer, PAGE};
@@ -233,11 +233,10 @@ fn keys_of_windows_are_not_given_again() {
                 len: 8,
                 access: Access::REMOTE_READ,
             };
-            assert!(window.bind(&qp, &bind, key).unwrap());
-            bound.insert(window.rkey());
-            if mw_type == MwType::Type2 {
-                assert!(qp.invalidate(window.rkey()).unwrap());
-            }
+            let request = (0, SendFlags::empty());
+            let key = qp.post_bind(&mut window, &bind, key, request).unwrap();
+            assert_eq!(key, window.rkey());
+            bound.insert(key);
         }
     }
     let mut at_places = 0;
@@ -287,7 +286,8 @@ fn a_window_that_stays_keeps_what_it_reaches() {
         len: 8,
         access: Access::REMOTE_READ,
     };
-    assert!(window.bind(&qp, &bind, None).unwrap());
+    let request = (0, SendFlags::empty());
+    qp.post_bind(&mut window, &bind, None, request).unwrap();
     let mapped = fake.state().mapped.len();
     fake.state()
         .answers

@@ -5,7 +5,7 @@
 
 use rust_hdl_core::prelude::*;
 
-use super::types::MrReq;
+use super::types::{KeyChange, MrReq};
 
 /// Answer beats of one read client, `dma_read`'s end. There is no ready: the client has room for all it asked for.
 #[derive(Clone, Debug, Default, LogicInterface)]
@@ -119,6 +119,34 @@ pub struct MrCheckIn {
     /// An access enters in this cycle.
     pub valid: Signal<In, Bit>,
     /// The answer: the access is allowed.
+    pub ok: Signal<Out, Bit>,
+    /// The answer is there in this cycle.
+    pub done: Signal<Out, Bit>,
+}
+
+/// A change of the memory region table, the asking block's end: one at a time, the next one after the answer.
+#[derive(Clone, Debug, Default, LogicInterface)]
+#[join = "KeyChangeIn"]
+pub struct KeyChangeOut {
+    /// The change.
+    pub request: Signal<Out, KeyChange>,
+    /// It is asked for in this cycle.
+    pub valid: Signal<Out, Bit>,
+    /// The answer: it was made.
+    pub ok: Signal<In, Bit>,
+    /// The answer is there in this cycle.
+    pub done: Signal<In, Bit>,
+}
+
+/// A change of the memory region table, the table's end.
+#[derive(Clone, Debug, Default, LogicInterface)]
+#[join = "KeyChangeOut"]
+pub struct KeyChangeIn {
+    /// The change.
+    pub request: Signal<In, KeyChange>,
+    /// It is asked for in this cycle.
+    pub valid: Signal<In, Bit>,
+    /// The answer: it was made.
     pub ok: Signal<Out, Bit>,
     /// The answer is there in this cycle.
     pub done: Signal<Out, Bit>,

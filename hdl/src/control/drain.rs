@@ -16,38 +16,39 @@
 //! |---|---|
 //! | 0 | send WQEs being read |
 //! | 1 | send WQEs that wait for their checks or their grant |
-//! | 2 | granted parts of messages that become packets |
-//! | 3 | payload being read |
-//! | 4 | placements of requests |
-//! | 5 | placements of responses |
-//! | 6 | placements in the order of the packets |
-//! | 7 | placements being checked and moved |
-//! | 8 | payload being written |
-//! | 9 | messages being taken off the outstanding table |
-//! | 10 | completions that wait for payload to be read |
-//! | 11 | completions |
-//! | 12 | CQEs being written |
-//! | 13 | acknowledgements that wait for a completion |
-//! | 14 | turns of READs and atomics to be answered |
-//! | 15 | atomics |
-//! | 16 | payload of responses being read |
-//! | 17 | requests on their way to the wire, until a frame of them starts |
-//! | 18 | responses, likewise |
-//! | 19 | CNPs, likewise |
-//! | 20 | packets on their way to the queue of their class |
-//! | 21 | frames in the queues of the classes, until the wire has taken them |
-//! | 22 | failures on their way to the requester |
-//! | 23 | failures on their way to the responder |
-//! | 24 | events of queue pairs and shared receive queues |
-//! | 25 | reports of completion queues |
-//! | 26 | events becoming EQEs |
-//! | 27 | EQEs being written |
+//! | 2 | keys being changed for send WQEs |
+//! | 3 | granted parts of messages that become packets |
+//! | 4 | payload being read |
+//! | 5 | placements of requests |
+//! | 6 | placements of responses |
+//! | 7 | placements in the order of the packets |
+//! | 8 | placements being checked and moved |
+//! | 9 | payload being written |
+//! | 10 | messages being taken off the outstanding table |
+//! | 11 | completions that wait for payload to be read |
+//! | 12 | completions |
+//! | 13 | CQEs being written |
+//! | 14 | acknowledgements that wait for a completion |
+//! | 15 | turns of READs and atomics to be answered |
+//! | 16 | atomics |
+//! | 17 | payload of responses being read |
+//! | 18 | requests on their way to the wire, until a frame of them starts |
+//! | 19 | responses, likewise |
+//! | 20 | CNPs, likewise |
+//! | 21 | packets on their way to the queue of their class |
+//! | 22 | frames in the queues of the classes, until the wire has taken them |
+//! | 23 | failures on their way to the requester |
+//! | 24 | failures on their way to the responder |
+//! | 25 | events of queue pairs and shared receive queues |
+//! | 26 | reports of completion queues |
+//! | 27 | events becoming EQEs |
+//! | 28 | EQEs being written |
 //!
-//! Packets have the address vector read, and their peer chosen, in sections 17 to 19. They wait there for as long as the
-//! wire stands, and a command with them. Frames of several classes do not leave section 21 in their order: `note` says that its
+//! Packets have the address vector read, and their peer chosen, in sections 18 to 20. They wait there for as long as the
+//! wire stands, and a command with them. Frames of several classes do not leave section 22 in their order: `note` says that its
 //! turn has come, and it is through when what was there then has left.
 //!
-//! Latency: 525 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
+//! Latency: 546 cycles if nothing is under way. One drain at a time: `start` is accepted when none is under way.
 //!
 //! Assumes: things leave a section in their order, and no more are in it than [`Activity`] says.
 use crate::bus::types::{Activity, if_there};
@@ -59,50 +60,52 @@ pub mod section {
     pub const FETCHES: usize = 0;
     /// Send WQEs that wait for their checks or their grant.
     pub const WQES: usize = 1;
+    /// Keys being changed for send WQEs.
+    pub const KEYS: usize = 2;
     /// Granted parts of messages that become packets.
-    pub const GRANTED: usize = 2;
+    pub const GRANTED: usize = 3;
     /// Payload being read.
-    pub const PAYLOAD: usize = 3;
+    pub const PAYLOAD: usize = 4;
     /// Placements of requests.
-    pub const REQUESTED: usize = 4;
+    pub const REQUESTED: usize = 5;
     /// Placements of responses.
-    pub const TRACKED: usize = 5;
+    pub const TRACKED: usize = 6;
     /// Placements in the order of the packets.
-    pub const DECIDED: usize = 6;
+    pub const DECIDED: usize = 7;
     /// Placements being checked and moved.
-    pub const PLACED: usize = 7;
+    pub const PLACED: usize = 8;
     /// Messages being taken off the outstanding table.
-    pub const RETIRED: usize = 8;
+    pub const RETIRED: usize = 9;
     /// Completions that wait for payload to be read.
-    pub const HELD: usize = 9;
+    pub const HELD: usize = 10;
     /// Completions.
-    pub const COMPLETIONS: usize = 10;
+    pub const COMPLETIONS: usize = 11;
     /// Acknowledgements that wait for a completion.
-    pub const ACKS: usize = 11;
+    pub const ACKS: usize = 12;
     /// Turns of READs and atomics to be answered.
-    pub const TURNS: usize = 12;
+    pub const TURNS: usize = 13;
     /// Atomics.
-    pub const ATOMICS: usize = 13;
+    pub const ATOMICS: usize = 14;
     /// Payload of responses being read.
-    pub const RESPONSE_PAYLOAD: usize = 14;
+    pub const RESPONSE_PAYLOAD: usize = 15;
     /// Requests on their way to the wire, until a frame of them starts.
-    pub const REQUESTS: usize = 15;
+    pub const REQUESTS: usize = 16;
     /// Responses, likewise.
-    pub const RESPONSES: usize = 16;
+    pub const RESPONSES: usize = 17;
     /// CNPs, likewise.
-    pub const CNPS: usize = 17;
+    pub const CNPS: usize = 18;
     /// Packets on their way to the queue of their class.
-    pub const PASSAGE: usize = 18;
+    pub const PASSAGE: usize = 19;
     /// Frames in the queues of the classes, until the wire has taken them.
-    pub const CLASS_QUEUES: usize = 19;
+    pub const CLASS_QUEUES: usize = 20;
     /// Failures on their way to the requester.
-    pub const TO_REQUESTER: usize = 20;
+    pub const TO_REQUESTER: usize = 21;
     /// Failures on their way to the responder.
-    pub const TO_RESPONDER: usize = 21;
+    pub const TO_RESPONDER: usize = 22;
     /// Events of queue pairs and shared receive queues.
-    pub const QP_EVENTS: usize = 22;
+    pub const QP_EVENTS: usize = 23;
     /// Events becoming EQEs.
-    pub const EVENTS: usize = 23;
+    pub const EVENTS: usize = 24;
 }
 
 /// How many are watched.
@@ -111,14 +114,14 @@ pub const WATCHED: usize = section::EVENTS + 1;
 pub const ELSEWHERE: usize = section::CLASS_QUEUES + 1;
 
 /// Sections of writes, by number.
-const PAYLOAD_WRITES: u64 = 8;
-const CQE_WRITES: u64 = 12;
+const PAYLOAD_WRITES: u64 = 9;
+const CQE_WRITES: u64 = 13;
 /// Reports of completion queues.
-const REPORTS: u64 = 25;
+const REPORTS: u64 = 26;
 /// EQEs being written, the last section.
-const LAST: u64 = 27;
+const LAST: u64 = 28;
 /// Frames in the queues of the classes.
-const CLASS_QUEUES: u64 = 21;
+const CLASS_QUEUES: u64 = 22;
 /// Cycles from the end of a section to the turn of the next.
 const TURN: u64 = 20;
 
@@ -185,10 +188,10 @@ impl Logic for Drain {
             5 => stirs[5],
             6 => stirs[6],
             7 => stirs[7],
-            9 => stirs[8],
+            8 => stirs[8],
             10 => stirs[9],
             11 => stirs[10],
-            13 => stirs[11],
+            12 => stirs[11],
             14 => stirs[12],
             15 => stirs[13],
             16 => stirs[14],
@@ -200,7 +203,8 @@ impl Logic for Drain {
             22 => stirs[20],
             23 => stirs[21],
             24 => stirs[22],
-            26 => stirs[23],
+            25 => stirs[23],
+            27 => stirs[24],
             _ => stirs[0],
         };
         issued = payload_issued;

@@ -244,6 +244,11 @@ impl<
         forward!(regions.check[2] <= transmit.mr);
         forward!(regions.check[3] <= receive.response_mr);
         forward!(regions.inv <= receive.inv);
+        forward!(regions.change <= transmit.change);
+        transmit.placed = receive.placed;
+        transmit.accesses = receive.accesses;
+        transmit.payload_issued = host.issued[WRITE_PAYLOAD];
+        transmit.payload_done = host.done[WRITE_PAYLOAD];
         regions.write = control.tables.mr_we;
         regions.index = control.tables.mr_index;
         regions.entry = control.tables.mr;
@@ -267,7 +272,7 @@ impl<
         control.judged = receive.payload_judged;
         forward!(control.send <= transmit.cq);
         copy!(self <= control; irq_vector, irq_valid);
-        copy!(sections <= transmit; fetches, wqes, pieces, parts, retired, held, response_pieces, requests, responses, cnps);
+        copy!(sections <= transmit; fetches, wqes, keys, pieces, parts, retired, held, response_pieces, requests, responses, cnps);
         copy!(sections <= receive; requested, tracked, decided, placed, acks, turns, atomics, waiting, losing);
         copy!(sections <= egress; passage, queued);
         copy!(sections <= control; cq_activity);

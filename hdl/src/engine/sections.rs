@@ -11,6 +11,8 @@ pub struct Sections {
     pub fetches: Signal<In, Activity>,
     /// Send WQEs that wait for their checks or their grant.
     pub wqes: Signal<In, Activity>,
+    /// Requests that change keys.
+    pub keys: Signal<In, Activity>,
     /// Parts of messages that were granted and are not packets yet.
     pub parts: Signal<In, Activity>,
     /// Payload being read.
@@ -65,6 +67,7 @@ impl Logic for Sections {
     fn update(&mut self) {
         activity[FETCHES] = fetches;
         activity[WQES] = wqes;
+        activity[KEYS] = keys;
         activity[GRANTED] = parts;
         activity[PAYLOAD] = pieces;
         activity[REQUESTED] = requested;

@@ -1,8 +1,8 @@
 //! Transmit side: from doorbells and acknowledgements to frames. Wiring only.
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    Activity, Answer, CqToken, Departure, GatherCmd, PayloadSize, ReadIssue, ReadReq, TxDesc,
-    if_there,
+    AccessCounts, Activity, Answer, CqToken, Departure, GatherCmd, PayloadSize, ReadIssue, ReadReq,
+    TxDesc, if_there,
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
@@ -75,6 +75,16 @@ pub struct TransmitSide<
     pub response_beat: ReadBeatIn<W>,
     /// Memory region checks.
     pub mr: MrCheckOut,
+    /// Changes of the memory region table.
+    pub change: KeyChangeOut,
+    /// Placements being checked and moved.
+    pub placed: Signal<In, Activity>,
+    /// Payload bursts issued, modulo 2^16.
+    pub payload_issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
+    pub payload_done: Signal<In, Bits<16>>,
+    /// Accesses to memory for peers.
+    pub accesses: Signal<In, AccessCounts>,
     /// Completions.
     pub cq: StreamOut<CqToken>,
     /// Frames.
@@ -159,6 +169,8 @@ pub struct TransmitSide<
     pub fetches: Signal<Out, Activity>,
     /// Send WQEs that wait for their checks or their grant.
     pub wqes: Signal<Out, Activity>,
+    /// Requests that change keys and are not done.
+    pub keys: Signal<Out, Activity>,
     /// Parts of messages that were granted and are not packets yet.
     pub parts: Signal<Out, Activity>,
     /// Payload being read.
@@ -219,6 +231,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(wqe_read <= requester.read);
         forward!(wqe_beat <= requester.beat);
         forward!(mr <= requester.mr);
+        forward!(change <= requester.change);
+        copy!(requester <= self; placed, payload_issued, payload_done, accesses);
         forward!(cq <= requester.cq);
         sq_query_valid = requester.query_valid;
         sq_query = requester.query;
@@ -232,6 +246,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         retransmission = requester.retransmission;
         fetches = requester.fetches;
         wqes = requester.wqes;
+        keys = requester.keys;
         parts = requester.parts;
         ready = requester.ready;
 

@@ -6,9 +6,15 @@
 //! must lie between `base` and `last` without passing the end of the address space. Local reads need no right; a memory
 //! window has none locally, and one that is only of a queue pair is that one's.
 //!
-//! A peer may invalidate a key (SEND with invalidate): port `inv` clears the entry if it is valid, its key and
+//! A peer may invalidate a key (SEND with invalidate): port `inv` makes the entry invalid if it is valid, its key and
 //! protection domain fit, and it is a window of this queue pair only or a region that says so (`invalidate`). It
-//! answers in 5 cycles; a command that writes meanwhile makes it look again. One request at a time.
+//! answers in 5 cycles, behind a change in 13 at most; a command that writes meanwhile makes it look again.
+//!
+//! Port `change` does the same for a request of the queue pair itself, or binds a window (IB1 10.6.7.2): the window is of this
+//! protection domain, and not bound if it is one of a queue pair; the region too, with all bytes, `bindable`, and with local
+//! write if a peer may write. No bytes leave a window without a queue pair unbound, whatever the region.
+//!
+//! A port has a request at a time, which stands until its answer.
 //!
 //! Latency: [`MR_LATENCY`](crate::bus::dma::MR_LATENCY) cycles. An entry written in cycle n holds for requests from
 //! cycle n + 1 on. After reset the table is swept, an entry a cycle; `ready` tells when it is done, and requests and
@@ -24,7 +30,7 @@ use crate::prelude::*;
 
 use super::types::{MrAccess, MrChecks};
 
-/// What the port `inv` is doing.
+/// What the ports `inv` and `change` are doing.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum Invalidation {
     /// Nothing.
@@ -33,8 +39,12 @@ pub enum Invalidation {
     Read,
     /// Compares it.
     Compare,
-    /// Clears it, if it is still the same.
+    /// Writes it, if it is still the same.
     Clear,
+    /// Reads the region to bind a window to.
+    Region,
+    /// Compares that, and reads the entry.
+    Span,
 }
 
 /// Memory region table with `N` check ports.
@@ -55,10 +65,17 @@ pub struct MrTable<const M: usize, const N: usize> {
     pub check: [MrCheckIn; N],
     /// Keys to invalidate: of the request `key` and `pd` count.
     pub inv: MrCheckIn,
+    /// Requests of send queues.
+    pub change: KeyChangeIn,
     port: [MrPort<M>; N],
-    /// The copy of `inv`.
+    /// The copy of `inv` and `change`.
     copy: Ram<MrCtx, M>,
     step: Reg<Invalidation>,
+    inv_due: Reg<Bit>,
+    change_due: Reg<Bit>,
+    /// The request is that of `change`, and a window is bound.
+    own: Dff<Bit>,
+    binds: Dff<Bit>,
     key: Dff<Bits<32>>,
     pd: Dff<Bits<24>>,
     qpn: Dff<Bits<16>>,
@@ -66,7 +83,15 @@ pub struct MrTable<const M: usize, const N: usize> {
     entry_there: Dff<Bit>,
     touched: Dff<Bit>,
     done: Reg<Bit>,
+    changed: Reg<Bit>,
     ok: Dff<Bit>,
+    /// Of a bind: its bytes less one, its last byte with bit 64 when that is beyond the address space.
+    empty: Dff<Bit>,
+    more: Dff<Bits<64>>,
+    last: Dff<Bits<65>>,
+    region: Dff<Bit>,
+    above: Dff<Bit>,
+    below: Dff<Bit>,
     clear: Signal<Local, Bit>,
     sweep: Reg<Bits<M>>,
     swept: Reg<Bit>,
@@ -100,40 +125,91 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
         waddr = index.low::<M>();
         wdata = entry;
 
+        // the request of `change` stands: its last byte is known two cycles on
+        let wanted = change.request;
+        empty = !wanted.length.any();
+        more = wanted.length - 1;
+        last = wanted.addr.resize::<65>() + more.resize::<65>();
+
+        let inv_waits = inv.valid | inv_due;
+        let change_waits = change.valid | change_due;
+        inv_due = inv_waits;
+        change_due = change_waits;
         copy.re = true;
         copy.raddr = key.slice::<M>(8);
-        may = copy.rdata.invalidate & !copy.rdata.window;
-        if copy.rdata.qp_only {
-            may = copy.rdata.qpn == qpn.resize::<24>();
+        let found = copy.rdata;
+        may = found.invalidate & !found.window;
+        if found.qp_only {
+            may = found.qpn == qpn.resize::<24>();
         }
+        let in_domain = found.pd == pd;
         clear = false;
         done = false;
+        changed = false;
         touched = touched | write;
         match step {
             Invalidation::Idle => {
+                own = !inv_waits;
+                binds = !inv_waits & wanted.binds;
                 key = inv.request.key;
                 pd = inv.request.pd;
                 qpn = inv.request.qpn;
-                if inv.valid {
-                    step = Invalidation::Read;
+                if !inv_waits {
+                    copy!(self <= wanted; key, pd, qpn);
                 }
+                if inv_waits {
+                    inv_due = false;
+                    step = Invalidation::Read;
+                } else if change_waits {
+                    change_due = false;
+                    step = if wanted.binds {
+                        Invalidation::Region
+                    } else {
+                        Invalidation::Read
+                    };
+                }
+            }
+            Invalidation::Region => {
+                copy.raddr = wanted.lkey.slice::<M>(8);
+                touched = write;
+                step = Invalidation::Span;
+            }
+            Invalidation::Span => {
+                let writes = wanted.remote_write | wanted.remote_atomic;
+                region = found.valid
+                    & found.bindable
+                    & !found.window
+                    & in_domain
+                    & (found.key == wanted.lkey)
+                    & (found.local_write | !writes);
+                above = wanted.addr >= found.base;
+                below = last <= found.last.resize::<65>();
+                step = Invalidation::Compare;
             }
             Invalidation::Read => {
                 touched = write;
                 step = Invalidation::Compare;
             }
             Invalidation::Compare => {
-                entry_there =
-                    copy.rdata.valid & (copy.rdata.key == key) & (copy.rdata.pd == pd) & may;
+                let named = found.valid & (found.key == key) & may;
+                let window = found.window & (found.key.slice::<24>(8) == key.slice::<24>(8));
+                let free = !(found.qp_only & (found.valid | empty));
+                let bindable = window & free & (empty | (region & above & below));
+                entry_there = in_domain & if binds { bindable } else { named };
                 step = Invalidation::Clear;
             }
             Invalidation::Clear => {
                 if touched | write {
-                    step = Invalidation::Read;
+                    step = if binds {
+                        Invalidation::Region
+                    } else {
+                        Invalidation::Read
+                    };
                 } else {
                     clear = entry_there;
                     ok = entry_there;
-                    done = true;
+                    done = !own;
+                    changed = own;
                     step = Invalidation::Idle;
                 }
             }
@@ -141,10 +217,22 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
         }
         inv.done = done;
         inv.ok = ok;
+        change.done = changed;
+        change.ok = ok;
+        // a window that is not bound keeps its place, its domain and its kind
         if clear {
             we = true;
             waddr = key.slice::<M>(8);
             wdata = none;
+            wdata.base = wanted.addr;
+            wdata.last = last.low::<64>();
+            wdata.valid = binds & !empty;
+            copy!(wdata <= self; key, pd);
+            copy!(wdata <= wanted; remote_write, remote_read, remote_atomic);
+            copy!(wdata <= found; window, qp_only);
+            if found.qp_only {
+                wdata.qpn = qpn.resize::<24>();
+            }
         }
         if !swept {
             sweep = sweep + 1;

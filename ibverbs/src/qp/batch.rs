@@ -16,18 +16,13 @@ enum Content {
     Inline(Range<usize>),
 }
 
-/// Work done when the batch is posted; a request that sends nothing reports its result.
-pub(super) enum Local {
-    Bind(Bind),
-    Invalidate(u32),
-}
-
 /// A request.
 struct Request {
     wr_id: u64,
     flags: SendFlags,
     op: SendOp,
-    local: Option<Local>,
+    /// A bind in place of `op`.
+    bind: Option<Bind>,
     content: Content,
 }
 
@@ -62,22 +57,22 @@ impl Batch {
             wr_id,
             flags,
             op,
-            local: None,
+            bind: None,
             content,
         });
         Ok(())
     }
 
-    /// A further request, of something that is done locally.
-    pub(super) fn begin_local(
+    /// A further request, a bind.
+    pub(super) fn begin_bind(
         &mut self,
         wr_id: u64,
         flags: c_uint,
-        local: Local,
+        bind: Bind,
     ) -> Result<(), Errno> {
-        // What it tells of is known when it is done.
-        self.begin(wr_id, flags, SendOp::BindMw { bound: true })?;
-        self.last()?.local = Some(local);
+        // It takes as much room as an invalidation, and is what it is when it is posted.
+        self.begin(wr_id, flags, SendOp::LocalInv(0))?;
+        self.last()?.bind = Some(bind);
         Ok(())
     }
 
@@ -123,45 +118,32 @@ impl Batch {
         Ok(())
     }
 
-    /// Posts all requests, or none. What is done locally is done before, if all can be posted.
+    /// Posts all requests, or none.
     pub(super) fn post(&mut self, qp: &QpHandle) -> Result<(), Errno> {
         if let Some(errno) = self.failed {
             return Err(errno);
         }
-        if self.requests.iter().any(|request| request.local.is_some()) {
-            self.do_locally(qp)?;
-        }
         qp.qp.with(|qp| match &self.requests[..] {
             // Not worth a list.
-            [one] => qp.post_send(&[self.wr(one)]).map_err(ToErrno::errno),
+            [one] if one.bind.is_none() => qp.post_send(&[self.wr(one)]).map_err(ToErrno::errno),
             all => {
-                let all: Vec<_> = all.iter().map(|request| self.wr(request)).collect();
-                qp.post_send(&all).map_err(ToErrno::errno)
-            }
-        })
-    }
-
-    /// Does what is to be done locally, in order.
-    fn do_locally(&mut self, qp: &QpHandle) -> Result<(), Errno> {
-        qp.qp.with(|qp| {
-            // The requests take as much room whatever they tell.
-            let all: Vec<_> = self.requests.iter().map(|r| self.wr(r)).collect();
-            qp.check_send(&all).map_err(ToErrno::errno)?;
-            drop(all);
-            for request in &mut self.requests {
-                match &request.local {
-                    None => {}
-                    Some(Local::Bind(bind)) => {
-                        let bound = bind.bind(qp)?;
-                        request.op = SendOp::BindMw { bound };
-                    }
-                    Some(Local::Invalidate(key)) => {
-                        let invalidated = qp.invalidate(*key).map_err(|_| Errno::IO)?;
-                        request.op = SendOp::LocalInv { invalidated };
+                let wrs: Vec<_> = all.iter().map(|request| self.wr(request)).collect();
+                if all.iter().all(|request| request.bind.is_none()) {
+                    return qp.post_send(&wrs).map_err(ToErrno::errno);
+                }
+                qp.check_send(&wrs).map_err(ToErrno::errno)?;
+                let mut sends = qp.sends();
+                for (request, wr) in all.iter().zip(&wrs) {
+                    match &request.bind {
+                        None => sends.add(wr).map_err(ToErrno::errno)?,
+                        Some(bind) => {
+                            let told = (request.wr_id, request.flags);
+                            sends.with(|qp| bind.post(qp, told))?;
+                        }
                     }
                 }
+                Ok(())
             }
-            Ok(())
         })
     }
 

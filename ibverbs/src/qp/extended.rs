@@ -6,7 +6,7 @@ use std::slice;
 
 use ferroce_driver::{Features, Remote, SendOp, Sge};
 
-use super::batch::{Batch, Local};
+use super::batch::Batch;
 use super::{QpHandle, create};
 use crate::abi::*;
 use crate::context::Opened;
@@ -289,13 +289,13 @@ unsafe extern "C" fn wr_bind_mw(
     let info = unsafe { *info };
     begin_as(qp, IBV_QP_EX_WITH_BIND_MW, |batch, wr_id, flags| {
         let bind = Bind::new(mw, Some(key), &info)?;
-        batch.begin_local(wr_id, flags, Local::Bind(bind))
+        batch.begin_bind(wr_id, flags, bind)
     });
 }
 
 unsafe extern "C" fn wr_local_inv(qp: *mut ibv_qp_ex, key: u32) {
     begin_as(qp, IBV_QP_EX_WITH_LOCAL_INV, |batch, wr_id, flags| {
-        batch.begin_local(wr_id, flags, Local::Invalidate(key))
+        batch.begin(wr_id, flags, SendOp::LocalInv(key))
     });
 }
 

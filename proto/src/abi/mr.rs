@@ -13,7 +13,7 @@ layout! { $
         key: u32 [32],
         /// Protection domain.
         pd: u32 [24],
-        /// Entry in use.
+        /// Entry in use. One of a window that is not bound has the fields that say which window it is, and not this bit.
         valid: bool [1],
         /// The card may write for local operations.
         local_write: bool [1],
@@ -31,6 +31,8 @@ layout! { $
         invalidate: bool [1],
         /// Queue pair, see `qp_only`.
         qpn: u32 [24],
+        /// Memory windows may be bound to it.
+        bindable: bool [1],
     }
 }
 

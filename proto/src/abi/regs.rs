@@ -289,7 +289,7 @@ pub mod feature {
     pub const EXCEPTION: u32 = 1 << 11;
     /// Completion queues change their size.
     pub const RESIZE_CQ: u32 = 1 << 12;
-    /// Entries of memory windows, of type 2 those of a queue pair, and the WQE that completes what the host did.
+    /// Memory windows, of type 2 those of a queue pair, and the WQEs that bind and invalidate them.
     pub const MEM_WINDOW: u32 = 1 << 13;
     /// Notification point: packets marked CE draw CNPs.
     pub const CNP: u32 = 1 << 14;

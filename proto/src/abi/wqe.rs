@@ -38,9 +38,12 @@ pub mod opcode {
     pub const CMP_SWAP: u8 = 6;
     /// Fetch and add.
     pub const FETCH_ADD: u8 = 7;
-    /// Sends nothing and has no payload: completes in order, with the opcode in bits 15:8 of `imm` and the status in
-    /// bits 7:0. It stands for what the host did by commands: memory windows bound, keys invalidated.
-    pub const LOCAL: u8 = 8;
+    /// Binds the memory window that `imm` names, see [`WindowBind`](super::WindowBind). Sends nothing and has no payload: no
+    /// list, no inline data, length 0.
+    pub const BIND_MW: u8 = 8;
+    /// Invalidates the key `imm`: that of a type 2 window of this queue pair, or of a region that a peer may invalidate. Sends
+    /// nothing and has no payload.
+    pub const LOCAL_INV: u8 = 9;
 }
 }
 
@@ -67,7 +70,7 @@ layout! { $
         num_sge: u8 [8],
         /// Slots of this WQE, 1 to 5.
         slots: u8 [8],
-        /// Immediate data (host order of the value), or the rkey to invalidate, or how a LOCAL completes.
+        /// Immediate data (host order of the value), or the key to invalidate, or that of the window to bind.
         imm: u32 [32],
         /// Remote virtual address.
         remote_addr: u64 [64],
@@ -97,6 +100,29 @@ layout! { $
         swap_add: u64 [64],
         /// Value to compare with.
         compare: u64 [64],
+    }
+}
+
+layout! { $
+    /// What a memory window is bound to, at byte 32 of its WQE. The window is that of the place in `imm` of the WQE, which is
+    /// its key from then on.
+    pub struct WindowBind (with_window_bind) [32] {
+        /// First address.
+        addr: u64 [64],
+        /// Reserved, 0.
+        rsv0: u64 [64],
+        /// Local key of the region.
+        lkey: u32 [32],
+        /// A peer may write.
+        remote_write: bool [1],
+        /// A peer may read.
+        remote_read: bool [1],
+        /// A peer may use atomics.
+        remote_atomic: bool [1],
+        /// Reserved, 0.
+        rsv1: u32 [29],
+        /// Bytes; 0 unbinds a window of type 1.
+        length: u64 [64],
     }
 }
 

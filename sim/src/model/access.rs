@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::mr::{Access, MrCtx, Right};
-use ferroce_proto::abi::wqe::Sge;
+use ferroce_proto::abi::wqe::{Sge, WindowBind};
 
 use crate::memory::HostMemory;
 
@@ -93,7 +93,59 @@ impl Regions {
         permitted.then_some(()).ok_or(Denied)
     }
 
-    /// Makes a key invalid on behalf of the peer of a queue pair (SEND with Invalidate).
+    /// Binds the window at the place of `key` (IB1 10.6.7.2): C10-72 its domain and that of the region, C10-73 the right of the
+    /// region, C10-74 its local write, C10-75 its bytes, o10-37.2.30 a type 2 window that is bound, o10-37.2.40 one of no bytes.
+    /// As `rxe_check_bind_mw` of Linux has them, but that the key of before may be chosen again.
+    pub(super) fn bind(
+        &mut self,
+        key: u32,
+        bind: &WindowBind,
+        (pd, qpn): (u32, u32),
+    ) -> Result<(), Denied> {
+        let index = self.index(key);
+        let window = self.0[index];
+        let is_own = window.window && window.key >> 8 == key >> 8 && window.pd == pd;
+        if !is_own || window.qp_only && (window.valid || bind.length == 0) {
+            return Err(Denied);
+        }
+        let unbound = MrCtx {
+            key,
+            pd,
+            window: true,
+            qp_only: window.qp_only,
+            ..MrCtx::default()
+        };
+        let Some(more) = bind.length.checked_sub(1) else {
+            self.0[index] = unbound;
+            return Ok(());
+        };
+        let region = self.0[self.index(bind.lkey)];
+        let last = bind.addr.checked_add(more).ok_or(Denied)?;
+        let writes = bind.remote_write || bind.remote_atomic;
+        let may = region.valid
+            && !region.window
+            && region.bindable
+            && (region.key, region.pd) == (bind.lkey, pd)
+            && (!writes || region.local_write)
+            && bind.addr >= region.base
+            && last <= region.last;
+        if !may {
+            return Err(Denied);
+        }
+        self.0[index] = MrCtx {
+            base: bind.addr,
+            last,
+            valid: true,
+            remote_write: bind.remote_write,
+            remote_read: bind.remote_read,
+            remote_atomic: bind.remote_atomic,
+            qpn: if window.qp_only { qpn } else { 0 },
+            ..unbound
+        };
+        Ok(())
+    }
+
+    /// Makes a key invalid, for a queue pair or its peer (LOCAL INVALIDATE, SEND with Invalidate).
     pub(super) fn invalidate(&mut self, key: u32, pd: u32, qpn: u32) -> Result<(), Denied> {
         let index = self.index(key);
         let mr = &mut self.0[index];

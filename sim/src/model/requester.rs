@@ -8,7 +8,7 @@ use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_proto::abi::eq::{Eqe, event};
 use ferroce_proto::abi::mr::Right;
 use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
-use ferroce_proto::abi::wqe::Sge;
+use ferroce_proto::abi::wqe::{Sge, opcode};
 use ferroce_proto::wire::{Mtu, Operation, Psn, psn};
 
 use super::qp::QueuePair;
@@ -255,8 +255,27 @@ impl QueuePair {
             .count();
         if (request.head.fence && answered > 0)
             || (request.is_answered() && answered >= usize::from(sq.ctx.max_rd_atomic))
+            // a request that is flushed has no effect
+            || (request.is_local() && !sq.messages.is_empty())
         {
             return false;
+        }
+        if request.is_local() {
+            let own = (sq.ctx.pd, self.qpn);
+            let key = request.head.imm;
+            let changed = match request.head.opcode {
+                opcode::BIND_MW => env.regions.bind(key, &request.bind, own),
+                _ => env.regions.invalidate(key, own.0, own.1),
+            };
+            if changed.is_err() {
+                let error = BadWqe {
+                    status: status::MW_BIND_ERR,
+                    opcode: wqe::cqe_opcode(&request.head),
+                };
+                sq.exec = index.wrapping_add(slots);
+                self.fail_send(env, index, error, 0);
+                return false;
+            }
         }
         let packets = match request.is_local() {
             true => 0,

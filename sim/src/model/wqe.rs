@@ -5,7 +5,7 @@ use ferroce_proto::abi::qpc::{RqCtx, SqCtx, SrqCtx, qp_type};
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::abi::wqe::{
     AtomicOperands, INLINE_FIRST, MAX_MSG, MAX_SGE, RECV_SGES_FIRST, RecvWqe, SEND_SGES_FIRST,
-    SGE_BYTES, SLOT_BYTES, SendWqe, Sge, UdAddress, opcode,
+    SGE_BYTES, SLOT_BYTES, SendWqe, Sge, UdAddress, WindowBind, opcode,
 };
 use ferroce_proto::wire::{Mtu, Operation, Suffix, psn};
 
@@ -32,6 +32,8 @@ pub(super) struct SendRequest {
     pub(super) operands: AtomicOperands,
     /// Where a datagram goes.
     pub(super) address: UdAddress,
+    /// What a window is bound to.
+    pub(super) bind: WindowBind,
 }
 
 /// Where the payload of a message comes from, or the data of a response goes to.
@@ -109,7 +111,8 @@ impl From<&SrqCtx> for RecvRing {
 /// CQE opcode of the operation of a send WQE.
 pub(super) const fn cqe_opcode(head: &SendWqe) -> u8 {
     match head.opcode {
-        opcode::LOCAL => (head.imm >> 8) as u8 & 7,
+        opcode::BIND_MW => cqe_opcode::BIND_MW,
+        opcode::LOCAL_INV => cqe_opcode::LOCAL_INV,
         opcode::WRITE | opcode::WRITE_IMM => cqe_opcode::WRITE,
         opcode::READ => cqe_opcode::READ,
         opcode::CMP_SWAP => cqe_opcode::CMP_SWAP,
@@ -119,9 +122,9 @@ pub(super) const fn cqe_opcode(head: &SendWqe) -> u8 {
 }
 
 impl SendRequest {
-    /// Takes no PSN: what it stands for was done by the host.
+    /// Takes no PSN: it changes a key of this card.
     pub(super) fn is_local(&self) -> bool {
-        self.head.opcode == opcode::LOCAL
+        is_local(self.head.opcode)
     }
 
     /// READ or atomic: completes by the response that carries its data, not by an ACK.
@@ -131,6 +134,10 @@ impl SendRequest {
             Operation::ReadRequest | Operation::CmpSwap | Operation::FetchAdd
         )
     }
+}
+
+const fn is_local(opcode: u8) -> bool {
+    matches!(opcode, opcode::BIND_MW | opcode::LOCAL_INV)
 }
 
 /// The send WQE at producer index `index`, and its slots as the host says, within what it posted and the card takes.
@@ -175,7 +182,7 @@ fn slot_address(ctx: &SqCtx, index: u16) -> u64 {
 
 fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendRequest, u8> {
     let (operation, suffix) = match head.opcode {
-        opcode::SEND | opcode::LOCAL => (Operation::Send, Suffix::None),
+        opcode::SEND | opcode::BIND_MW | opcode::LOCAL_INV => (Operation::Send, Suffix::None),
         opcode::SEND_IMM => (Operation::Send, Suffix::Imm),
         opcode::SEND_INV => (Operation::Send, Suffix::Inv),
         opcode::WRITE => (Operation::Write, Suffix::None),
@@ -188,6 +195,13 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
     let atomic = matches!(operation, Operation::CmpSwap | Operation::FetchAdd);
     let answered = atomic || operation == Operation::ReadRequest;
     if !serves(env, operation, suffix) {
+        return Err(status::LOC_QP_OP_ERR);
+    }
+    if is_local(head.opcode)
+        && (!env.has(feature::MEM_WINDOW)
+            || ctx.qp_type == qp_type::UD
+            || (head.length, head.num_sge, head.inline_data) != (0, 0, false))
+    {
         return Err(status::LOC_QP_OP_ERR);
     }
     if ctx.qp_type != qp_type::RC && (answered || suffix == Suffix::Inv)
@@ -228,17 +242,11 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
     if atomic && head.length != ATOMIC_BYTES {
         return Err(status::LOC_LEN_ERR);
     }
-    if head.opcode == opcode::LOCAL {
-        match (head.length, head.imm as u8) {
-            (0, status::SUCCESS) => {}
-            (0, status) => return Err(status),
-            _ => return Err(status::LOC_QP_OP_ERR),
-        }
-    }
     let operands = *body[SGE_BYTES..]
         .first_chunk()
         .expect("a slot has 64 bytes");
     let operands = AtomicOperands::parse(&operands);
+    let bind = WindowBind::parse(body.first_chunk().expect("a slot has 64 bytes"));
     Ok(SendRequest {
         head,
         operation,
@@ -246,6 +254,7 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
         payload,
         operands,
         address,
+        bind,
     })
 }
 

@@ -1,7 +1,8 @@
 //! Send work requests and their WQEs.
 
 use ferroce_proto::abi::wqe::{
-    AtomicOperands, INLINE_FIRST, SEND_SGES_FIRST, SGE_BYTES, SLOT_BYTES, SendWqe, Sge, opcode,
+    AtomicOperands, INLINE_FIRST, SEND_SGES_FIRST, SGE_BYTES, SLOT_BYTES, SendWqe, Sge, WindowBind,
+    opcode,
 };
 
 use super::Mr;
@@ -18,6 +19,8 @@ pub struct Work {
     pub inline: Vec<u8>,
     /// Operands of an atomic.
     pub operands: AtomicOperands,
+    /// What a window is bound to.
+    pub bind: WindowBind,
 }
 
 impl Mr {
@@ -107,6 +110,22 @@ impl Work {
         }
     }
 
+    /// Bind of the memory window at the place of `key`, its key from then on.
+    #[must_use]
+    pub fn bind(key: u32, bind: WindowBind) -> Self {
+        let mut work = Self::new(opcode::BIND_MW, &[]);
+        (work.head.imm, work.bind) = (key, bind);
+        work
+    }
+
+    /// Local invalidate.
+    #[must_use]
+    pub fn local_inv(key: u32) -> Self {
+        let mut work = Self::new(opcode::LOCAL_INV, &[]);
+        work.head.imm = key;
+        work
+    }
+
     /// The payload stands in the WQE.
     #[must_use]
     pub fn inline(mut self, data: &[u8]) -> Self {
@@ -153,6 +172,9 @@ impl Work {
         }
         if matches!(self.head.opcode, opcode::CMP_SWAP | opcode::FETCH_ADD) {
             body.extend(self.operands.emit());
+        }
+        if self.head.opcode == opcode::BIND_MW && body.is_empty() {
+            body.extend(self.bind.emit());
         }
         debug_assert_eq!(INLINE_FIRST, SEND_SGES_FIRST * SGE_BYTES);
         let slots = 1 + body.len().saturating_sub(INLINE_FIRST).div_ceil(SLOT_BYTES);

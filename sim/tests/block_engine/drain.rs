@@ -18,7 +18,7 @@ enum Section {
 }
 
 /// How many.
-const COUNT: usize = 28;
+const COUNT: usize = 29;
 
 const SECTIONS: [Section; COUNT] = [
     Section::Watched(0),
@@ -29,12 +29,12 @@ const SECTIONS: [Section; COUNT] = [
     Section::Watched(5),
     Section::Watched(6),
     Section::Watched(7),
-    Section::Writes("payload"),
     Section::Watched(8),
+    Section::Writes("payload"),
     Section::Watched(9),
     Section::Watched(10),
-    Section::Writes("cqe"),
     Section::Watched(11),
+    Section::Writes("cqe"),
     Section::Watched(12),
     Section::Watched(13),
     Section::Watched(14),
@@ -42,19 +42,20 @@ const SECTIONS: [Section; COUNT] = [
     Section::Watched(16),
     Section::Watched(17),
     Section::Watched(18),
+    Section::Watched(19),
     Section::Watched(CLASSES),
-    Section::Watched(20),
     Section::Watched(21),
+    Section::Watched(22),
     Section::Watched(EVENTS),
     Section::Writes("report"),
-    Section::Watched(23),
+    Section::Watched(24),
     Section::Writes("eqe"),
 ];
 
 /// Port of the events of queue pairs.
-const EVENTS: usize = 22;
+const EVENTS: usize = 23;
 /// Port of the frames in the queues of the classes, which do not leave in their order.
-const CLASSES: usize = 19;
+const CLASSES: usize = 20;
 
 /// Activity of a section in which so many are; one has left.
 fn activity(things: usize, moved: bool) -> u64 {
@@ -232,7 +233,7 @@ fn drain(load: f64, pace: f64, depth: usize, seed: u64) -> u64 {
 
 #[test]
 fn an_idle_engine_is_through_in_the_cycles_promised() {
-    assert_eq!(drain(0.0, 0.6, 1, bench::seed()), 525, "cycles");
+    assert_eq!(drain(0.0, 0.6, 1, bench::seed()), 546, "cycles");
 }
 
 #[test]
@@ -289,7 +290,7 @@ fn a_stalled_section_holds_the_drain() {
         while block.get("done") == 0 {
             block.step();
             waited += 1;
-            assert!(waited < 524, "{busy}");
+            assert!(waited < 545, "{busy}");
         }
     }
 }

@@ -58,8 +58,10 @@ fn wqes_that_cannot_run() {
         (opcode::READ, cqe::READ),
         (opcode::CMP_SWAP, cqe::CMP_SWAP),
         (opcode::FETCH_ADD, cqe::FETCH_ADD),
-        (9, cqe::SEND),
-        (opcode::WRITE | 8, cqe::SEND),
+        (opcode::LOCAL_INV + 1, cqe::SEND),
+        (opcode::BIND_MW, cqe::BIND_MW),
+        (opcode::LOCAL_INV, cqe::LOCAL_INV),
+        (11, cqe::SEND),
         (0x80 | opcode::WRITE, cqe::SEND),
         (0xff, cqe::SEND),
     ] {

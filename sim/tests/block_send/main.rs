@@ -1,6 +1,8 @@
 //! From fetched WQE slots to packets, as Verilog: statuses, packets, pieces, order and rates.
 mod agents;
+mod executes;
 mod expect;
+mod key_work;
 mod recall;
 mod refused;
 mod setup;

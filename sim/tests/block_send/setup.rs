@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 use ferroce_hdl::transport::requester::event::SqEventKind;
+use ferroce_hdl::transport::requester::grant::SendAction;
 use ferroce_hdl::transport::requester::send::SendPath;
 use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
 use super::agents::{Grant, Grants, Regions};
+use super::executes::Executes;
 use super::expect::incarnation;
 use super::work::{Q, Work, ctx, path};
 
@@ -28,6 +30,8 @@ pub(crate) enum Plan {
     },
     /// Sent whole, for the first time, in the round before: only a READ or atomic leaves.
     Stale,
+    /// Executed in the card.
+    Execute,
 }
 
 /// The bench.
@@ -39,6 +43,7 @@ pub(crate) struct Setup {
     pub(super) desc: StreamSink,
     pub(super) gather: StreamSink,
     pub(super) flushed: StreamSink,
+    pub(super) executes: Executes,
     /// Packets due; whether they are atomics.
     pub(super) packets: VecDeque<(bool, Item)>,
     /// Pieces due.
@@ -80,6 +85,7 @@ impl Setup {
             desc: sink("desc"),
             gather: sink("gather"),
             flushed: sink("flushed"),
+            executes: Executes::new(dut, pauses),
             packets: VecDeque::new(),
             pieces: VecDeque::new(),
             rounds: [3; 1 << Q],
@@ -148,19 +154,23 @@ impl Setup {
             desc,
             gather,
             flushed,
+            executes,
             grants,
             regions,
             ..
         } = self;
+        let Executes { key, done, .. } = executes;
         if self.hold_issues {
             act(
                 &mut self.bench,
-                &mut [s, start, desc, gather, flushed, grants, regions],
+                &mut [s, start, desc, gather, flushed, key, done, grants, regions],
             )
         } else {
             act(
                 &mut self.bench,
-                &mut [s, start, issue, desc, gather, flushed, grants, regions],
+                &mut [
+                    s, start, issue, desc, gather, flushed, key, done, grants, regions,
+                ],
             )
         }
     }
@@ -220,8 +230,11 @@ impl Setup {
         self.cut += pulse("part_cut");
         self.pieces_cut += pulse("piece_cut");
         while let Some((_, event)) = self.start.pop() {
-            self.answer(&event);
+            if !self.executes.ends(&event) {
+                self.answer(&event);
+            }
         }
+        self.executes.step(self.bench.rng());
         while let Some((cycle, item)) = self.desc.pop() {
             let (atomic, wanted) = self.packets.pop_front().expect("a packet is due");
             let mut seen = item.clone();
@@ -288,6 +301,7 @@ impl Setup {
         }
         assert_eq!(self.packets.front(), None, "a packet is missing");
         assert_eq!(self.pieces.front(), None, "a piece is missing");
+        self.executes.finish();
         assert_eq!(self.resent, self.expected_resent, "retransmissions");
         assert_eq!(self.cut, self.granted, "grants cut to their end");
         assert_eq!(self.pieces_cut, 0, "pieces told of that did not leave");
@@ -344,6 +358,10 @@ impl Setup {
             Plan::Flush => {
                 grant[0].1 = 2;
                 self.expect_flush(&work, index);
+            }
+            Plan::Execute => {
+                grant[0].1 = SendAction::Execute as u64;
+                self.executes.expect(&work, incarnation(psn));
             }
             // it has its place among the messages, and no packet
             Plan::Send { .. } if status != 0 => grant[0].1 = 1,

@@ -144,7 +144,15 @@ impl Work {
         )
     }
 
+    /// Sends nothing.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self.head.opcode, opcode::BIND_MW | opcode::LOCAL_INV)
+    }
+
     pub(crate) fn packets(&self) -> u32 {
+        if self.is_local() {
+            return 0;
+        }
         self.head.length.div_ceil(self.mtu()).max(1)
     }
 
@@ -154,7 +162,8 @@ impl Work {
             opcode::READ => cqe::READ,
             opcode::CMP_SWAP => cqe::CMP_SWAP,
             opcode::FETCH_ADD => cqe::FETCH_ADD,
-            opcode::LOCAL => (self.head.imm >> 8) as u8 & 7,
+            opcode::BIND_MW => cqe::BIND_MW,
+            opcode::LOCAL_INV => cqe::LOCAL_INV,
             _ => cqe::SEND,
         }
     }
@@ -164,7 +173,9 @@ impl Work {
         let (head, ctx) = (&self.head, ctx(self.qpn));
         let slots = usize::from(head.slots);
         let atomic = matches!(head.opcode, opcode::CMP_SWAP | opcode::FETCH_ADD);
+        let empty = (head.length, head.num_sge, head.inline_data) == (0, 0, false);
         let served = match ctx.qp_type {
+            qp_type::RC | qp_type::UC if self.is_local() => empty,
             qp_type::RC => {
                 head.opcode <= opcode::FETCH_ADD
                     && !(self.is_answered() && (ctx.max_rd_atomic == 0 || head.inline_data))

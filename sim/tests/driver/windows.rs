@@ -153,25 +153,6 @@ fn a_type_2_window_is_its_queue_pairs(cards: [SimCard; 2]) -> Done {
     Ok(())
 }
 
-/// A peer that uses the key on its way to the completion ends the queue pair, not what became of the key.
-fn a_key_that_is_gone_says_so_in_error(cards: [SimCard; 2]) -> Done {
-    let [mut a, mut b] = connected(cards)?;
-    let mut mw = b.pd.alloc_mw(MwType::Type2)?;
-    let key = mw.rkey();
-    b.bind(&mut mw, WRITE, Some(key)).ok()?;
-    assert!(b.qp.invalidate(key)?);
-    assert_eq!(a.write(b.region.addr() + 64, key), WcStatus::RemAccessErr);
-    let local = |invalidated| SendWr::new(SendOp::LocalInv { invalidated }, &[]).signaled();
-    b.qp.post_send(&[local(true), local(false)])?;
-    let first = b.take();
-    assert_eq!(
-        (first.status, first.opcode),
-        (WcStatus::Success, WcOpcode::LocalInv)
-    );
-    assert_eq!(b.take().status, WcStatus::WrFlushErr);
-    Ok(())
-}
-
 fn a_peer_ends_a_type_2_window(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards)?;
     let (mut mw, key) = ended_by_peer(&mut a, &mut b)?;
@@ -252,15 +233,15 @@ fn binds_have_rules(cards: [SimCard; 2]) -> Done {
 fn a_late_completion_ends_no_later_bind(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards)?;
     let (mut mw, key) = ended_by_peer(&mut a, &mut b)?;
-    assert!(b.qp.invalidate(key)?, "nobody has polled yet");
     let bind = MwBind {
         mr: Some(&*b.region),
         addr: b.region.addr(),
         len: 8,
         access: WRITE,
     };
-    assert!(mw.bind(&b.qp, &bind, Some(key))?);
+    b.qp.post_bind(&mut mw, &bind, Some(key), (1, SIGNALED))?;
     assert_eq!(b.take().invalidated_rkey(), Some(key));
+    b.take().ok()?;
     let addr = b.region.addr();
     assert_eq!(a.write(addr, key), WcStatus::Success);
     let next = b.pd.alloc_mr(256, Access::LOCAL_WRITE | Access::MW_BIND)?;
@@ -289,12 +270,75 @@ fn no_window_outlives_its_region(cards: [SimCard; 2]) -> Done {
     Ok(())
 }
 
+/// Which region a window is bound to is known of the binds that were polled.
+fn a_window_ends_with_its_own_region(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards)?;
+    let mut mw = b.pd.alloc_mw(MwType::Type1)?;
+    let region = |b: &Side| b.pd.alloc_mr(256, Access::LOCAL_WRITE | Access::MW_BIND);
+    b.bind(&mut mw, WRITE, None).ok()?;
+    let next = region(&b)?;
+    let first = std::mem::replace(&mut b.region, next);
+    b.bind(&mut mw, WRITE, None).ok()?;
+    let (addr, key) = (b.region.addr() + 64, mw.rkey());
+    drop(first);
+    assert_eq!(a.write(addr, key), WcStatus::Success);
+    // One that was flushed is none.
+    let other = region(&b)?;
+    b.qp.modify(&QpAttr::Err)?;
+    let bind = MwBind {
+        mr: Some(&*other),
+        addr: other.addr(),
+        len: 8,
+        access: WRITE,
+    };
+    b.qp.post_bind(&mut mw, &bind, None, (2, SIGNALED))?;
+    assert_eq!(b.take().status, WcStatus::WrFlushErr);
+    drop(other);
+    reconnect(&mut a, &mut b)?;
+    assert_eq!(a.write(addr, key), WcStatus::Success);
+    let next = region(&b)?;
+    drop(std::mem::replace(&mut b.region, next));
+    assert_eq!(a.write(addr, key), WcStatus::RemAccessErr);
+    Ok(())
+}
+
+/// A bind whose completion nobody has polled may have been executed.
+fn an_unpolled_bind_ends_with_its_region(cards: [SimCard; 2]) -> Done {
+    let [mut a, mut b] = connected(cards)?;
+    let mut mw = b.pd.alloc_mw(MwType::Type1)?;
+    for life_ends in [false, true] {
+        let bind = MwBind {
+            mr: Some(&*b.region),
+            addr: b.region.addr(),
+            len: 8,
+            access: WRITE,
+        };
+        let addr = b.region.addr();
+        let key = b.qp.post_bind(&mut mw, &bind, None, (1, SIGNALED))?;
+        b.qp.post_recv(&[RecvWr::new(5, &[])])?;
+        // Time for the bind.
+        a.qp.post_send(&[SendWr::new(SendOp::Send, &[]).signaled()])?;
+        a.take().ok()?;
+        assert_eq!(a.write(addr, key), WcStatus::Success);
+        if life_ends {
+            reconnect(&mut a, &mut b)?;
+            assert_eq!(a.write(addr, key), WcStatus::Success);
+        }
+        let next = b.pd.alloc_mr(256, Access::LOCAL_WRITE | Access::MW_BIND)?;
+        drop(std::mem::replace(&mut b.region, next));
+        assert_eq!(a.write(addr, key), WcStatus::RemAccessErr);
+        reconnect(&mut a, &mut b)?;
+    }
+    Ok(())
+}
+
 on_both!(
     a_type_1_window_comes_and_goes,
     a_type_2_window_is_its_queue_pairs,
-    a_key_that_is_gone_says_so_in_error,
     a_peer_ends_a_type_2_window,
     a_late_completion_ends_no_later_bind,
     binds_have_rules,
-    no_window_outlives_its_region
+    no_window_outlives_its_region,
+    a_window_ends_with_its_own_region,
+    an_unpolled_bind_ends_with_its_region
 );

@@ -21,6 +21,7 @@ mod ack;
 mod address;
 mod atomic;
 pub mod bench;
+mod binds;
 mod classes;
 mod cnp;
 mod completion;
@@ -110,6 +111,7 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: atomics", atomic::CASES),
     topic("RC: SEND with invalidate", invalidate::CASES),
     topic("Memory windows", window::CASES),
+    topic("Memory windows: binds and invalidations", binds::CASES),
     topic("RC: packet sequence numbers", psn::CASES),
     topic("RC: order of packets in a message", sequence::CASES),
     topic("RC: acknowledgements", ack::CASES),

@@ -1,21 +1,16 @@
 //! Send work queue entries that make no sense: a local error, and nothing is sent for them.
 
-use ferroce_proto::abi::cq::{opcode as cqe, status};
+use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::wqe::{self, MAX_MSG, SendWqe};
 use ferroce_proto::wire::{Opcode, Psn, Syndrome};
 use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Side, Work};
 
 use super::bench::{Bench, MTU, QUIET};
-use super::{ATOMIC, LONG, RC, READ, UC, WINDOW, cases, check};
+use super::{ATOMIC, LONG, RC, READ, UC, cases, check};
 
 cases! {
     send_wqe_of_unknown_operation, RC, "abi wqe", "An operation that does not exist is a local operation error.";
-    send_wqe_local, WINDOW, "abi wqe", "A WQE of LOCAL completes in order with the opcode and status that it holds, and nothing is sent for it.";
-    send_wqe_local_is_flushed, WINDOW, "abi wqe", "A WQE of LOCAL behind a request that fails is flushed.";
-    send_wqe_local_fails, WINDOW, "abi wqe", "A status of LOCAL other than success is that of the CQE, in order, and ends the queue pair.";
-    send_wqe_local_and_loss, WINDOW, "abi wqe", "Requests around a WQE of LOCAL that are sent again leave the order of completions as it is.";
-    send_wqe_local_with_length, WINDOW, "abi wqe", "A WQE of LOCAL has no payload: else a local operation error.";
     send_wqe_without_slots, RC, "abi wqe", "A WQE of no slots, or of more than there are, is a local operation error.";
     send_wqe_of_more_slots_than_posted, LONG, "abi wqe", "A WQE of more slots than the host has posted is a local operation error.";
     send_wqe_of_too_many_pieces, RC, "abi wqe", "A gather list longer than its slots hold is a local operation error.";
@@ -53,124 +48,9 @@ const OP: u8 = status::LOC_QP_OP_ERR;
 const LEN: u8 = status::LOC_LEN_ERR;
 
 fn send_wqe_of_unknown_operation(bench: &mut Bench) {
-    for opcode in [8, 9, 0x80, 0xff] {
+    for opcode in [10, 11, 0x80, 0xff] {
         spoilt(bench, OP, |head| head.opcode = opcode);
     }
-}
-
-/// LOCAL that completes with `opcode` and `status`.
-fn local(opcode: u8, status: u8) -> Work {
-    let mut work = Work::new(wqe::opcode::LOCAL, &[]);
-    work.head.imm = u32::from(opcode) << 8 | u32::from(status);
-    work
-}
-
-const BIND: u8 = cqe::BIND_MW;
-
-fn send_wqe_local(bench: &mut Bench) {
-    let mut c = bench.connect(QpOptions::default());
-    let target = c.b.create_mr(&[0; 4096], Rights::ALL);
-    let write = Work::write(&[], &target, 0).inline(&[7; 8]);
-    c.execute(&local(BIND, 0));
-    let works = [
-        write.clone(),
-        local(BIND, 0),
-        local(cqe::LOCAL_INV, 0).unsignaled(),
-        write.clone(),
-        local(cqe::LOCAL_INV, 0),
-        write,
-    ];
-    c.post_all(&works);
-    for (index, opcode) in [
-        (1, cqe::WRITE),
-        (2, BIND),
-        (4, cqe::WRITE),
-        (5, cqe::LOCAL_INV),
-        (6, cqe::WRITE),
-    ] {
-        let cqe = c.wait(Side::A);
-        check(
-            "CQE",
-            (cqe.wqe_index, cqe.opcode, cqe.status),
-            (index, opcode, 0),
-        );
-    }
-    c.settle();
-    check("packets sent", c.packets(Side::A).len(), 3);
-    check("state", c.query(Side::A).sq_state, state::RTS);
-}
-
-fn send_wqe_local_is_flushed(bench: &mut Bench) {
-    let mut c = bench.connect(QpOptions::default());
-    let target = c.b.create_mr(&[0; 8], Rights::NONE);
-    c.post_all(&[
-        Work::write(&[], &target, 0).inline(&[1; 8]),
-        local(BIND, 0),
-        Work::send(&[]),
-        local(BIND, 0),
-    ]);
-    for (index, status) in [
-        (0, status::REM_ACCESS_ERR),
-        (1, status::WR_FLUSH_ERR),
-        (2, status::WR_FLUSH_ERR),
-        (3, status::WR_FLUSH_ERR),
-    ] {
-        let cqe = c.wait(Side::A);
-        check("CQE", (cqe.wqe_index, cqe.status), (index, status));
-    }
-}
-
-fn send_wqe_local_fails(bench: &mut Bench) {
-    let mut c = bench.connect(QpOptions::default());
-    let target = c.b.create_mr(&[0; 8], Rights::ALL);
-    let write = Work::write(&[], &target, 0).inline(&[1; 8]);
-    c.post_all(&[
-        write.clone(),
-        local(BIND, 0),
-        local(BIND, status::MW_BIND_ERR).unsignaled(),
-        write,
-        local(BIND, 0),
-    ]);
-    for (index, status) in [
-        (0, 0),
-        (1, 0),
-        (2, status::MW_BIND_ERR),
-        (3, status::WR_FLUSH_ERR),
-        (4, status::WR_FLUSH_ERR),
-    ] {
-        let cqe = c.wait(Side::A);
-        check("CQE", (cqe.wqe_index, cqe.status), (index, status));
-    }
-    check("state", c.query(Side::A).sq_state, state::ERR);
-    check("packets sent", c.packets(Side::A).len(), 1);
-}
-
-fn send_wqe_local_and_loss(bench: &mut Bench) {
-    let mut c = bench.connect(QpOptions::default());
-    let target = c.b.create_mr(&[0; 64], Rights::ALL);
-    for (round, lost) in [0, 1, 2, 3].into_iter().enumerate() {
-        let works: Vec<_> = (0..8)
-            .map(|i| match i % 2 {
-                0 => Work::write(&[], &target, 8 * (i / 2)).inline(&[i as u8 + 1; 8]),
-                _ => local(BIND, 0),
-            })
-            .collect();
-        c.lose(Side::A, &[lost]);
-        c.post_all(&works);
-        for i in 0..8 {
-            let cqe = c.wait(Side::A);
-            let expected = (8 * round as u16 + i, 0);
-            check("CQE", (cqe.wqe_index, cqe.status), expected);
-        }
-    }
-    check("state", c.query(Side::A).sq_state, state::RTS);
-}
-
-fn send_wqe_local_with_length(bench: &mut Bench) {
-    spoilt(bench, OP, |head| head.opcode = wqe::opcode::LOCAL);
-    spoilt(bench, OP, |head| {
-        (head.opcode, head.num_sge) = (wqe::opcode::LOCAL, 0);
-    });
 }
 
 fn send_wqe_without_slots(bench: &mut Bench) {

@@ -231,7 +231,11 @@ fn spoilt(owner: &Tenant, bystander: &Mr, kind: u8, rng: &mut Rng) -> Vec<[u8; S
             6 => head.slots = rng.u8(..),
             7 => (head.fence, head.inline_data) = (rng.bool(), rng.bool()),
             8 => head.remote_addr = head.remote_addr & !0xffff_ffff | rng.u64(..300),
-            9 => (head.opcode, head.imm) = (opcode::LOCAL, rng.u32(..)),
+            9 => {
+                head.opcode = [opcode::BIND_MW, opcode::LOCAL_INV][rng.usize(..2)];
+                head.imm = [bystander.key, sge.lkey, rng.u32(..)][rng.usize(..3)];
+                (head.length, head.num_sge) = (0, 0);
+            }
             10 => {
                 sge.length = [0, 1, sge.length.wrapping_add(64), 1 << 31, u32::MAX][rng.usize(..5)]
             }

@@ -35,7 +35,7 @@ const fn change(block: &'static str, line: &'static str, becomes: &'static str) 
 
 /// A message that is read again differs from what was sent of it.
 const SECOND_READING: &str =
-    "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent);";
+    "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent | silent);";
 
 /// All defects.
 pub const DEFECTS: &[Defect] = &[
@@ -52,7 +52,7 @@ pub const DEFECTS: &[Defect] = &[
         changes: &[change(
             "sq_terms",
             SECOND_READING,
-            "!fresh & spent & !(|sq_event[SqEvent_status +: 8])",
+            "!fresh & (spent | silent) & !(|sq_event[SqEvent_status +: 8])",
         )],
     },
     Defect {
@@ -62,7 +62,7 @@ pub const DEFECTS: &[Defect] = &[
         changes: &[change(
             "sq_terms",
             SECOND_READING,
-            "!fresh & (|sq_event[SqEvent_status +: 8])",
+            "!fresh & ((|sq_event[SqEvent_status +: 8]) | silent)",
         )],
     },
     Defect {
@@ -97,11 +97,11 @@ pub const DEFECTS: &[Defect] = &[
         what: "RESET is answered while requests and responses of the queue pair wait for the wire",
         case: Some("pause_before_a_command"),
         changes: &[
-            change("drain", "5'h11: seen_d = stirs_15_q;", "12'd0"),
             change("drain", "5'h12: seen_d = stirs_16_q;", "12'd0"),
             change("drain", "5'h13: seen_d = stirs_17_q;", "12'd0"),
             change("drain", "5'h14: seen_d = stirs_18_q;", "12'd0"),
             change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
+            change("drain", "5'h16: seen_d = stirs_20_q;", "12'd0"),
         ],
     },
     Defect {
@@ -109,9 +109,9 @@ pub const DEFECTS: &[Defect] = &[
         what: "The end of an object is answered while failures and events of it are on their way",
         case: Some("event_before_the_end"),
         changes: &[
-            change("drain", "5'h16: seen_d = stirs_20_q;", "12'd0"),
             change("drain", "5'h17: seen_d = stirs_21_q;", "12'd0"),
             change("drain", "5'h18: seen_d = stirs_22_q;", "12'd0"),
+            change("drain", "5'h19: seen_d = stirs_23_q;", "12'd0"),
         ],
     },
     Defect {
@@ -204,8 +204,8 @@ pub const DEFECTS: &[Defect] = &[
         case: Some("flush_without_an_image"),
         changes: &[change(
             "sq_terms",
-            "out_d[SqTerms_may_fetch] = (is_running & !state[SqState_blocked]) | (in_error & state[SqState_known] & !state[SqState_closing] & (state[SqState_used +: 16] == 16'd0));",
-            "(is_running & !state[SqState_blocked]) | (in_error & !state[SqState_closing] & (state[SqState_used +: 16] == 16'd0))",
+            "out_d[SqTerms_may_fetch] = (is_running & !state[SqState_blocked]) | (in_error & state[SqState_known] & !busy);",
+            "(is_running & !state[SqState_blocked]) | (in_error & !busy)",
         )],
     },
     Defect {
@@ -299,12 +299,12 @@ pub const DEFECTS: &[Defect] = &[
                 "at_psn = (distance < state[SqState_inflight +: 24]) & current;",
                 "distance < state[SqState_inflight +: 24]",
             ),
-            change("drain", "5'h10: seen_d = stirs_14_q;", "12'd0"),
             change("drain", "5'h11: seen_d = stirs_15_q;", "12'd0"),
             change("drain", "5'h12: seen_d = stirs_16_q;", "12'd0"),
             change("drain", "5'h13: seen_d = stirs_17_q;", "12'd0"),
             change("drain", "5'h14: seen_d = stirs_18_q;", "12'd0"),
             change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
+            change("drain", "5'h16: seen_d = stirs_20_q;", "12'd0"),
         ],
     },
     Defect {

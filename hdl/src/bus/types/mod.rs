@@ -128,4 +128,28 @@ payload! {
         /// Right needed.
         right: MrRight,
     }
+
+    /// A key to invalidate, or a memory window to bind (`scatter`, requester to `mr_table`).
+    KeyChange {
+        /// A window is bound; else a key is invalidated.
+        binds: Bit,
+        /// The key to invalidate, or that of the window from then on.
+        key: Bits<32>,
+        /// Protection domain of the queue pair.
+        pd: Bits<24>,
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Bind: key of the region.
+        lkey: Bits<32>,
+        /// First byte.
+        addr: Bits<64>,
+        /// Bytes.
+        length: Bits<64>,
+        /// A peer may write.
+        remote_write: Bit,
+        /// A peer may read.
+        remote_read: Bit,
+        /// A peer may use atomics.
+        remote_atomic: Bit,
+    }
 }

@@ -19,8 +19,10 @@ payload! {
         fits: Bit,
         /// Start: there is room in the outstanding ring and in the PSN window, and no READ or atomic stands in the way.
         room: Bit,
-        /// Start: a READ or atomic stands in the way.
+        /// Start: a READ or atomic stands in the way, or of a WQE that sends nothing any message.
         read_bound: Bit,
+        /// Start: it sends nothing.
+        silent: Bit,
         /// Start: a READ or atomic that can run.
         answered: Bit,
         /// Reliable: acknowledged by the peer, timed.
@@ -72,7 +74,7 @@ payload! {
         idle: Bit,
         /// Retired: the last messages were taken off.
         empties: Bit,
-        /// Retired: the report is of this incarnation.
+        /// Retired, Executed: the report is of this incarnation.
         current: Bit,
         /// Retired: no acknowledgement came since.
         same_una: Bit,

@@ -30,6 +30,8 @@ pub enum SqEventKind {
     Unread,
     /// The WQE at `index` is not whole in its grant: it is to be fetched again, as the first of a grant.
     Refetch,
+    /// The WQE that was granted as [`Execute`](super::grant::SendAction::Execute) is done.
+    Executed,
 }
 
 payload! {
@@ -77,17 +79,17 @@ payload! {
         count: Bits<16>,
         /// Answer: AETH syndrome.
         syndrome: Bits<8>,
-        /// Start: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Answer: see there. Else 0.
+        /// Start, Executed: status of a WQE that cannot run, else 0. Retired: status of the message that failed, else 0. Answer: see there. Else 0.
         status: Bits<8>,
         /// Start, Refetch: epoch of the fetch.
         epoch: Bits<4>,
-        /// Start: slots of the WQE.
+        /// Start, Executed: slots of the WQE.
         slots: Bits<3>,
-        /// Start: CQE opcode.
+        /// Start, Executed: CQE opcode.
         cqe_opcode: Bits<3>,
-        /// Start: a CQE is due on success.
+        /// Start, Executed: a CQE is due on success.
         signaled: Bit,
-        /// Timeout: generation of the timer. Retired, Unread, Answer with `sent`: incarnation of the queue pair.
+        /// Timeout: generation of the timer. Retired, Unread, Executed, Answer with `sent`: incarnation of the queue pair.
         generation: Bits<2>,
         /// Doorbell: slots are reserved for it.
         fetches: Bit,
@@ -144,6 +146,8 @@ payload! {
         rnr_wait: Bit,
         /// A WQE that cannot run was met: nothing behind it is sent.
         broken: Bit,
+        /// The WQE at `exec_index` is being executed in the card: nothing stands in front of it, nothing behind it is fetched.
+        executing: Bit,
         /// The payload of packet `stall_psn` could not be read: nothing more is sent, and its message fails when it is the oldest.
         stall: Bit,
         /// See `stall`.

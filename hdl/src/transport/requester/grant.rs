@@ -12,6 +12,8 @@ pub enum SendAction {
     Send,
     /// It completes as flushed.
     Flush,
+    /// It sends nothing: it is executed in the card, and its entry is made when that is done.
+    Execute,
 }
 
 payload! {

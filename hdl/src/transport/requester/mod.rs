@@ -9,6 +9,7 @@ pub mod decision;
 pub mod departures;
 pub mod event;
 pub mod grant;
+pub mod key_work;
 pub mod list_walk;
 pub mod packet_form;
 pub mod recall_filter;

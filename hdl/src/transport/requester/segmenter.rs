@@ -3,7 +3,7 @@
 //! Every checked WQE asks `sq_state` with a Start event, several ahead; grants come back in order. A granted part of a
 //! message becomes one [`TxDesc`] a packet and a [`GatherCmd`] for each gather entry that the packet touches, a piece a
 //! cycle; a packet without payload takes one cycle. The walk over the entries overlaps with the packets of the message
-//! before. A flushed WQE becomes a completion, an incomplete one the event Refetch.
+//! before. A flushed WQE becomes a completion, an incomplete one the event Refetch, one that sends nothing goes to `key`.
 //!
 //! A READ or atomic is one packet, which asks for what of the message is not there yet; before its first packet
 //! [`ReadIssue`] tells of it. The last packet of a message on UC or UD has `notify`.
@@ -21,7 +21,7 @@ use super::grant::{SendCompletion, StartGrant};
 use super::list_walk::ListWalk;
 use super::packet_form::PacketForm;
 use super::round_watch::RoundWatch;
-use super::send_types::{CheckedWqe, SendEntry};
+use super::send_types::{CheckedWqe, KeyDone, KeyRequest, SendEntry};
 use super::wqe_start::WqeStart;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::cell::count::one_less;
@@ -40,7 +40,7 @@ pub struct Segmenter<const Q: usize> {
     pub entry_at: Signal<In, Bits<9>>,
     /// The entry.
     pub entry: Signal<In, SendEntry>,
-    /// Start and Refetch events.
+    /// Start, Refetch and Executed events.
     pub start: StreamOut<SqEvent>,
     /// A grant arrives.
     pub grant_valid: Signal<In, Bit>,
@@ -56,6 +56,10 @@ pub struct Segmenter<const Q: usize> {
     pub desc: StreamOut<TxDesc>,
     /// Pieces of payload.
     pub gather: StreamOut<GatherCmd>,
+    /// WQEs that send nothing.
+    pub key: StreamOut<KeyRequest>,
+    /// Those that are executed.
+    pub key_done: StreamIn<KeyDone>,
     /// Completions of flushed WQEs.
     pub flushed: StreamOut<SendCompletion>,
     /// A piece of payload leaves.
@@ -123,6 +127,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         forward!(s <= starts.s);
         forward!(start <= starts.start);
         copy!(starts <= self; grant_valid, grant);
+        forward!(key <= starts.key);
+        forward!(key_done <= starts.key_done);
         forward!(flushed <= starts.flushed);
         forward!(walk.s <= starts.m);
         copy!(walk <= self; entry_we, entry_at, entry);

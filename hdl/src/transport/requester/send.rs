@@ -2,6 +2,7 @@
 use super::event::SqEvent;
 use super::grant::{SendCompletion, StartGrant};
 use super::segmenter::Segmenter;
+use super::send_types::{KeyDone, KeyRequest};
 use super::wqe_check::WqeCheck;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
@@ -31,7 +32,7 @@ pub struct SendPath<const Q: usize> {
     pub more: Signal<In, Bit>,
     /// Memory region checks.
     pub mr: MrCheckOut,
-    /// Start and Refetch events.
+    /// Start, Refetch and Executed events.
     pub start: StreamOut<SqEvent>,
     /// A grant arrives.
     pub grant_valid: Signal<In, Bit>,
@@ -47,6 +48,10 @@ pub struct SendPath<const Q: usize> {
     pub desc: StreamOut<TxDesc>,
     /// Pieces of payload.
     pub gather: StreamOut<GatherCmd>,
+    /// WQEs that send nothing.
+    pub key: StreamOut<KeyRequest>,
+    /// Those that are executed.
+    pub key_done: StreamIn<KeyDone>,
     /// Completions of flushed WQEs.
     pub flushed: StreamOut<SendCompletion>,
     /// See [`Segmenter::piece_cut`].
@@ -91,6 +96,8 @@ impl<const Q: usize> Logic for SendPath<Q> {
         forward!(issue <= segmenter.issue);
         forward!(desc <= segmenter.desc);
         forward!(gather <= segmenter.gather);
+        forward!(key <= segmenter.key);
+        forward!(key_done <= segmenter.key_done);
         forward!(flushed <= segmenter.flushed);
         piece_cut = segmenter.piece_cut;
         part_cut = segmenter.part_cut;

@@ -2,8 +2,8 @@
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use super::grant::StartGrant;
 use crate::bus::payload::payload;
-use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::SqCtx;
+use crate::bus::types::{FetchedWqe, KeyChange};
 use crate::prelude::*;
 
 payload! {
@@ -47,7 +47,7 @@ payload! {
     WqeShape {
         /// It cannot be read, or has no number of slots that can be.
         bad_slot_count: Bit,
-        /// Its queue pair has no such operation, or it sends nothing and has bytes.
+        /// Its queue pair has no such operation, or it sends nothing and has payload.
         bad_opcode: Bit,
         /// More entries or inline bytes than its slots hold.
         too_many_sges: Bit,
@@ -109,24 +109,48 @@ payload! {
         packets: Bits<24>,
         /// Bytes of the message.
         length: Bits<32>,
-        /// Immediate data, or rkey to invalidate.
+        /// Immediate data, or key to invalidate, or of the window to bind.
         imm: Bits<32>,
         /// Remote address; of UD the address handle in 31:0, the remote queue pair in 55:32.
         remote_addr: Bits<64>,
-        /// rkey; Q_Key of UD.
+        /// rkey; Q_Key of UD; of what sends nothing the protection domain.
         rkey: Bits<32>,
         /// Entries of the payload less one; from the third on they stand in the entry table, at 16 * `tag` + number.
         entries: Bits<4>,
         /// See `entries`.
         tag: Bits<5>,
-        /// First entry: address.
+        /// First entry: address; of a bind that of the window.
         addr_0: Bits<64>,
         /// First entry: bytes.
         len_0: Bits<32>,
-        /// Second entry: address; of an atomic the swap value, or the value to add.
+        /// Second entry: address; of an atomic the swap value, or the value to add; of a bind in 31:0 the lkey, in 34:32 the rights.
         addr_1: Bits<64>,
-        /// Second entry: bytes in 31:0; of an atomic the value to compare with.
+        /// Second entry: bytes in 31:0; of an atomic the value to compare with; of a bind the bytes.
         word_1: Bits<64>,
+    }
+
+    /// A WQE that is executed in the card (`wqe_start` to `key_work`).
+    KeyRequest {
+        /// What it changes.
+        change: KeyChange,
+        /// How it completes, but for its status.
+        done: KeyDone,
+    }
+
+    /// What [`Executed`](super::event::SqEventKind::Executed) says, see [`SqEvent`](super::event::SqEvent).
+    KeyDone {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Slots.
+        slots: Bits<3>,
+        /// CQE opcode.
+        cqe_opcode: Bits<3>,
+        /// A CQE is due on success.
+        signaled: Bit,
+        /// A rule forbids it.
+        refused: Bit,
+        /// Incarnation of the queue pair.
+        incarnation: Bits<2>,
     }
 
     /// A WQE of which a part is to be sent.

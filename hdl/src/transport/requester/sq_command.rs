@@ -91,6 +91,7 @@ impl Logic for SqCommand {
                     next.rewind = false;
                     next.recalls = false;
                     next.broken = false;
+                    next.executing = false;
                     next.stall = false;
                     next.lengthy = false;
                     next.single = false;

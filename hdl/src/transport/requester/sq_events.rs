@@ -22,7 +22,7 @@ pub struct SqEvents {
     pub retire: StreamIn<SqEvent>,
     /// Timeout.
     pub timeout: StreamIn<SqEvent>,
-    /// Start and Refetch.
+    /// Start, Refetch and Executed.
     pub start: StreamIn<SqEvent>,
     /// Fetch.
     pub fetch: StreamIn<SqEvent>,
@@ -121,6 +121,8 @@ impl Logic for SqEvents {
         skid.s.payload.generation = timeout.payload.generation;
         if turn.bit(2) {
             skid.s.payload.generation = retire.payload.generation;
+        } else if turn.bit(4) {
+            skid.s.payload.generation = start.payload.generation;
         } else if turn.bit(7) {
             skid.s.payload.generation = failure.payload.generation;
         } else if turn.bit(8) {

@@ -76,7 +76,7 @@ impl Logic for SqRetired {
                     next.reads = terms.reads_after;
                     next.unfenced = sq_event.unfenced;
                     next.head_index = sq_event.index;
-                    if !state.read_blocked | sq_event.reads.any() {
+                    if !state.read_blocked | sq_event.reads.any() | terms.empties {
                         next.blocked = false;
                         next.read_blocked = false;
                     }

@@ -8,6 +8,7 @@
 //! | Start | it differs from what was sent of it | the queue pair fails, after the messages in front of it | [`SqStart`] |
 //! | Start | there is room in ring and PSN window | packets are granted: up to a quantum, a READ whole | [`SqStart`] |
 //! | Start | there is none, or a fence stands | waits for Retired | [`SqStart`] |
+//! | Start | it sends nothing, and nothing is outstanding | the card executes it; Executed makes its entry | [`SqStart`] |
 //! | Answer | ACK or response in the window | what it acknowledges retires; retries start afresh (IB1 9.7.5.1) | [`SqAnswer`] |
 //! | Answer | NAK sequence error, implied NAK | **retry** from the oldest PSN not acknowledged (IB1 9.7.5.1.1) | [`SqAnswer`] |
 //! | Answer | RNR NAK | waits for the timer, then sends again, `rnr_retry` times; 7 is for ever (IB1 9.7.5.2.8) | [`SqAnswer`] |

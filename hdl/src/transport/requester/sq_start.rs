@@ -1,4 +1,4 @@
-//! The rules of a send queue for what it executes: Doorbell, Fetch, Start, Refetch. No state of its own.
+//! The rules of a send queue for what it executes: Doorbell, Fetch, Start, Refetch, Executed. No state of its own.
 //!
 //! Source: docs/blocks/requester.md.
 use ferroce_proto::abi::cq::status;
@@ -90,6 +90,10 @@ impl Logic for SqStart {
                             LOC_QP_OP_ERR
                         };
                         next.error_syndrome = bits::<8>(0);
+                    } else if terms.running & terms.room & !terms.differs & terms.silent {
+                        out.action = SendAction::Execute;
+                        next.executing = true;
+                        out.stop = true;
                     } else if terms.running & terms.room & !terms.differs {
                         out.action = SendAction::Send;
                         next.next_psn = state.next_psn + terms.part;
@@ -136,15 +140,25 @@ impl Logic for SqStart {
                             next.broken = true;
                             out.stop = true;
                         }
-                        // what takes no PSN is never acknowledged
-                        if !sq_event.packets.any() {
-                            out.push_list = true;
-                        }
                     } else {
                         out.stop = true;
                         next.blocked = terms.running;
                         next.read_blocked = terms.running & terms.read_bound;
                     }
+                }
+            }
+            SqEventKind::Executed => {
+                // it takes no PSN: it is retired at once, also if its queue pair failed meanwhile
+                if terms.current & state.executing {
+                    next.executing = false;
+                    out.entry = true;
+                    next.tail = state.tail + 1;
+                    next.used = bits::<16>(1);
+                    next.exec_index = state.exec_index + sq_event.slots.resize::<16>();
+                    next.broken = sq_event.status.any() & !is_sq_error(state.state);
+                    out.stop = true;
+                    out.push_list = true;
+                    out.push_ready = state.state != RESET;
                 }
             }
             SqEventKind::Refetch => {

@@ -57,18 +57,18 @@ impl Logic for SqTermsOf {
             & !state.rewind
             & !state.rnr_wait
             & !state.stall
-            & !state.broken;
+            & !state.broken
+            & !state.executing;
         out.running = is_running;
         let in_error = is_sq_error(state.state);
         // what is flushed is over when nothing of it is in the ring and execution has come to its end
-        let busy = state.closing | state.used.any();
+        let busy = state.closing | state.used.any() | state.executing;
         let to_flush_end = state.exec_index - state.flush_end;
         out.resumed = state.resumes & !busy & !to_flush_end.bit(15);
         out.unflushed = (state.state == SQE) & (busy | (state.exec_index != state.producer));
         out.reliable = image.qp_type == RC;
         // Fetch, Doorbell: 8 slots, not more than the ring has
-        out.may_fetch = (is_running & !state.blocked)
-            | (in_error & state.known & !state.closing & (state.used == 0));
+        out.may_fetch = (is_running & !state.blocked) | (in_error & state.known & !busy);
         let mut producer = state.producer;
         if sq_event.kind == SqEventKind::Doorbell {
             producer = sq_event.index;
@@ -109,13 +109,17 @@ impl Logic for SqTermsOf {
         out.fits = (sq_event.epoch == state.epoch) & (sq_event.index == state.exec_index);
         let fresh = state.msgs_to_resend == 0;
         out.fresh = fresh;
+        // what sends nothing takes effect when all in front of it is complete, so one that is flushed has none
+        let silent = !sq_event.packets.any() & !sq_event.status.any();
+        out.silent = silent;
         // host memory is read again for each turn and each time the message is sent again
         let spent = state.exec_offset.any() & (sq_event.packets <= state.exec_offset);
-        out.differs = !fresh & (sq_event.status.any() | spent);
+        out.differs = !fresh & (sq_event.status.any() | spent | silent);
         out.oldest = state.used == state.msgs_to_resend;
         let read_bound = fresh
             & !sq_event.status.any()
-            & ((sq_event.fence & state.reads.any())
+            & ((silent & state.used.any())
+                | (sq_event.fence & state.reads.any())
                 | (sq_event.answered & (state.reads >= image.max_rd_atomic)));
         let is_rc = image.qp_type == RC;
         let crowded = has_most(answered, fresh, is_rc, sq_event.packets, state);
@@ -179,9 +183,9 @@ impl Logic for SqTermsOf {
         out.ahead = ahead;
         // Retired, Timeout; of a Command `idle` too
         out.used_after = state.used - sq_event.count;
-        out.idle = state.used == sq_event.count;
+        out.idle = !state.executing & (state.used == sq_event.count);
         if sq_event.kind == SqEventKind::Command {
-            out.idle = !state.used.any();
+            out.idle = !state.executing & !state.used.any();
         }
         out.reads_after = state.reads - sq_event.reads;
         out.empties = state.used.any() & (state.used == sq_event.count);

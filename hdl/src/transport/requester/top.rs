@@ -1,12 +1,14 @@
 //! The requester: wires its blocks together.
 use super::decision::SqCounts;
 use super::event::SqEvent;
+use super::key_work::KeyWork;
 use super::send::SendPath;
 use super::send_queues::SendQueues;
 use crate::bus::dma::{MrCheckOut, ReadBeatIn};
 use crate::bus::types::image::{AvCtx, QpState, SqCtx};
 use crate::bus::types::{
-    Activity, Answer, CqToken, Departure, GatherCmd, ReadIssue, ReadReq, Recall, TxDesc,
+    AccessCounts, Activity, Answer, CqToken, Departure, GatherCmd, ReadIssue, ReadReq, Recall,
+    TxDesc,
 };
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -62,6 +64,16 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub mr: MrCheckOut,
     /// READs and atomics, before their first packet.
     pub issue: StreamOut<ReadIssue>,
+    /// Changes of the memory region table.
+    pub change: KeyChangeOut,
+    /// Placements being checked and moved.
+    pub placed: Signal<In, Activity>,
+    /// Payload bursts issued, modulo 2^16.
+    pub payload_issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
+    pub payload_done: Signal<In, Bits<16>>,
+    /// Accesses to memory for peers.
+    pub accesses: Signal<In, AccessCounts>,
     /// Packets.
     pub desc: StreamOut<TxDesc>,
     /// Pieces of payload.
@@ -98,6 +110,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub fetches: Signal<Out, Activity>,
     /// Send WQEs that wait for their checks or their grant.
     pub wqes: Signal<Out, Activity>,
+    /// Requests that change keys and are not done.
+    pub keys: Signal<Out, Activity>,
     /// Parts of messages that were granted and are not packets yet.
     pub parts: Signal<Out, Activity>,
     /// Messages being taken off the outstanding table.
@@ -109,6 +123,7 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
 
     queues: SendQueues<W, Q, O>,
     send: SendPath<Q>,
+    key_work: KeyWork<Q>,
     /// Slots are on their way.
     fetch_due: Reg<Bit>,
 }
@@ -178,6 +193,11 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         forward!(gather <= send.gather);
         retransmission = send.retransmission;
         wqes = send.activity;
+        forward!(key_work.s <= send.key);
+        forward!(send.key_done <= key_work.m);
+        forward!(change <= key_work.change);
+        copy!(key_work <= self; placed, payload_issued, payload_done, accesses);
+        keys = key_work.activity;
         parts = send.parts;
 
         forward!(queues.flushed <= send.flushed);

@@ -5,13 +5,14 @@
 //! check (local read, of a READ or atomic local write) and, from the third on, into the entry table of the segmenter.
 //! Inline data is a piece of the ring itself, two if the ring ends within, so it needs no memory region.
 //!
-//! One of LOCAL takes no PSN and has the status that it says.
+//! One that sends nothing takes no PSN.
 //!
 //! A WQE is refused with a completion status, the first that applies:
 //!
 //! | status | the WQE |
 //! |---|---|
 //! | LOC_QP_OP_ERR | could not be read, says that it has no slots, more than 5, or more than there are |
+//! | LOC_QP_OP_ERR | sends nothing and has payload |
 //! | LOC_QP_OP_ERR | asks for what its transport does not have, for a READ or atomic where none may be outstanding or with inline data, names an address handle that there is not |
 //! | LOC_LEN_ERR | has more than 2^31 bytes, on UD more than the MTU, or is a READ of 2^23 packets |
 //! | LOC_QP_OP_ERR | has more entries or inline bytes than its slots hold, or a gather list that does not add up |
@@ -117,7 +118,7 @@ pub struct WqeCheck<const Q: usize> {
     wqe_5: Dff<CheckedWqe>,
 }
 
-/// Packets of a WQE; without payload one, of LOCAL none.
+/// Packets of a WQE; without payload one, if it sends nothing none.
 #[kernel_fn]
 fn packets_of(wqe: CheckedWqe, shape: WqeShape) -> Bits<24> {
     let full = ((shape.rounded >> 7) >> wqe.mtu).resize::<24>();
@@ -145,15 +146,18 @@ fn status_of(wqe: CheckedWqe, shape: WqeShape, bad_slot: Bit, sum: Bits<36>) -> 
     } else if shape.atomic & (wqe.length != 8) {
         LOC_LEN_ERR
     } else {
-        wqe.status
+        0
     };
     status
 }
 
-/// Inline payload is a piece of the ring, two where the ring ends within.
+/// Inline payload is a piece of the ring, two where the ring ends within; what sends nothing needs its protection domain.
 #[kernel_fn]
-fn with_inline_payload(wqe: CheckedWqe, shape: WqeShape) -> CheckedWqe {
+fn with_shape(wqe: CheckedWqe, shape: WqeShape) -> CheckedWqe {
     let mut with = wqe;
+    if shape.is_local {
+        with.rkey = shape.pd.resize::<32>();
+    }
     let to_end = shape.to_end.resize::<32>();
     let wraps = wqe.length > to_end;
     if shape.is_inline {
@@ -298,7 +302,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
 
         // stage 5
         valid_5 = valid_4;
-        wqe_5 = with_inline_payload(wqe_4, shape_4);
+        wqe_5 = with_shape(wqe_4, shape_4);
         wqe_5.packets = packets_of(wqe_4, shape_4);
         wqe_5.status = status_of(wqe_4, shape_4, bad_4, sum_4);
         waiting.s.valid = valid_5;

@@ -18,6 +18,8 @@ const CQE_WRITE: u8 = cqe::WRITE;
 const CQE_READ: u8 = cqe::READ;
 const CQE_CMP_SWAP: u8 = cqe::CMP_SWAP;
 const CQE_FETCH_ADD: u8 = cqe::FETCH_ADD;
+const CQE_BIND_MW: u8 = cqe::BIND_MW;
+const CQE_LOCAL_INV: u8 = cqe::LOCAL_INV;
 
 /// Bits in front of the gather list, and of its second entry.
 const SGE_0: usize = 8 * Layout::BYTES;
@@ -89,27 +91,33 @@ fn completes_as(wqe: SendWqe) -> Bits<3> {
         READ => CQE_READ,
         CMP_SWAP => CQE_CMP_SWAP,
         FETCH_ADD => CQE_FETCH_ADD,
-        LOCAL => wqe.imm.slice::<3>(8),
+        BIND_MW => CQE_BIND_MW,
+        LOCAL_INV => CQE_LOCAL_INV,
         _ => CQE_SEND,
     };
     opcode
 }
 
-/// The queue pair has no such operation, or the WQE sends nothing and has bytes.
+/// The queue pair has no such operation, or the WQE sends nothing and has payload.
 #[kernel_fn]
 fn bad_opcode(wqe: SendWqe, image: SqCtx, handle_exists: Bit) -> Bit {
     let is_rd_atomic = matches!(wqe.opcode, READ | CMP_SWAP | FETCH_ADD);
-    let is_local = wqe.opcode == LOCAL;
+    let is_local = matches!(wqe.opcode, BIND_MW | LOCAL_INV);
+    let has_payload = wqe.length.any() | wqe.num_sge.any() | wqe.inline_data;
     let is_allowed = match image.qp_type {
         // READs and atomics only if these may be outstanding
         RC => {
-            (wqe.opcode <= LOCAL) & !(is_rd_atomic & (wqe.inline_data | !image.max_rd_atomic.any()))
+            (wqe.opcode <= LOCAL_INV)
+                & !(is_rd_atomic & (wqe.inline_data | !image.max_rd_atomic.any()))
         }
-        UC => matches!(wqe.opcode, SEND | SEND_IMM | WRITE | WRITE_IMM | LOCAL),
-        UD => handle_exists & matches!(wqe.opcode, SEND | SEND_IMM | LOCAL),
+        UC => matches!(
+            wqe.opcode,
+            SEND | SEND_IMM | WRITE | WRITE_IMM | BIND_MW | LOCAL_INV
+        ),
+        UD => handle_exists & matches!(wqe.opcode, SEND | SEND_IMM),
         _ => false,
     };
-    !is_allowed | (is_local & wqe.length.any())
+    !is_allowed | (is_local & has_payload)
 }
 
 impl<const Q: usize> Logic for WqeHead<Q> {
@@ -149,7 +157,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         let image = slot.image;
         as_wqe.word = fetched.slot;
         let head = as_wqe.image;
-        let is_local = head.opcode == LOCAL;
+        let is_local = matches!(head.opcode, BIND_MW | LOCAL_INV);
         let listed = entries_q.any();
         if load {
             wqe_q = CheckedWqe {
@@ -157,7 +165,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                 epoch: fetched.epoch,
                 index: fetched.index,
                 slots: 0,
-                status: if is_local { head.imm.low::<8>() } else { 0 },
+                status: 0,
                 incomplete: false,
                 class: image.qp_type,
                 opcode: head.opcode.low::<3>(),

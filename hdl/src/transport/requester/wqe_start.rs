@@ -1,18 +1,21 @@
 //! Asks for every checked WQE to start, several ahead, and puts each together with its grant.
 //!
 //! ```text
-//!  CheckedWqe ─► Start ─► FIFO ┐    ┌─► Send  ─► m
-//!                grant ─► FIFO ┴────┼─► Flush ─► completion
+//!  CheckedWqe ─► Start ─► FIFO ┐    ┌─► Send    ─► m
+//!                grant ─► FIFO ┴────┼─► Flush   ─► completion
+//!                                   ├─► Execute ─► key
 //!                                   └─► Drop
+//!  done ─► Executed
 //! ```
 //!
 //! Grants come in the order of the questions. An incomplete WQE gives the event Refetch, which has no grant.
-use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
+use ferroce_proto::abi::cq::opcode::BIND_MW;
+use ferroce_proto::abi::cq::status::{MW_BIND_ERR, WR_FLUSH_ERR};
 
 use super::event::*;
 use super::grant::{SendAction, SendCompletion, StartGrant};
-use super::send_types::{CheckedWqe, GrantedWqe};
-use crate::bus::types::Activity;
+use super::send_types::{CheckedWqe, GrantedWqe, KeyDone, KeyRequest};
+use crate::bus::types::{Activity, KeyChange};
 use crate::prelude::*;
 
 /// The block.
@@ -22,7 +25,7 @@ pub struct WqeStart {
     pub clock: ClkRst,
     /// Checked WQEs.
     pub s: StreamIn<CheckedWqe>,
-    /// Start and Refetch events.
+    /// Start, Refetch and Executed events.
     pub start: StreamOut<SqEvent>,
     /// A grant arrives.
     pub grant_valid: Signal<In, Bit>,
@@ -30,6 +33,10 @@ pub struct WqeStart {
     pub grant: Signal<In, StartGrant>,
     /// WQEs of which a part is to be sent.
     pub m: StreamOut<GrantedWqe>,
+    /// WQEs that send nothing.
+    pub key: StreamOut<KeyRequest>,
+    /// Those that are executed.
+    pub key_done: StreamIn<KeyDone>,
     /// Completions of flushed WQEs.
     pub flushed: StreamOut<SendCompletion>,
     /// WQEs that wait for their grant, or behind it.
@@ -39,6 +46,8 @@ pub struct WqeStart {
     started: Fifo<CheckedWqe, 3>,
     grants: Bypass<StartGrant, 4>,
     flush: SkidRam<CheckedWqe>,
+    /// The turn of `key_done`.
+    tells: Reg<Bit>,
     no_event: Zero<SqEvent>,
     no_completion: Zero<SendCompletion>,
 }
@@ -51,16 +60,31 @@ impl Logic for WqeStart {
         // ask
         asked.s.valid = s.valid & started.s.ready;
         asked.s.payload = s.payload;
-        asked.m.ready = start.ready;
-        start.valid = asked.m.valid;
+        asked.m.ready = start.ready & !tells;
+        key_done.ready = start.ready & tells;
+        let offers = if tells { key_done.valid } else { asked.m.valid };
+        start.valid = offers;
         start.payload = no_event;
-        start.payload.kind = SqEventKind::Start;
-        if asked.m.payload.incomplete {
-            start.payload.kind = SqEventKind::Refetch;
+        if tells {
+            start.payload.kind = SqEventKind::Executed;
+            if key_done.payload.refused {
+                start.payload.status = MW_BIND_ERR;
+            }
+            copy!(start.payload <= key_done.payload; qpn, slots, cqe_opcode, signaled);
+            start.payload.generation = key_done.payload.incarnation;
+        } else {
+            start.payload.kind = SqEventKind::Start;
+            if asked.m.payload.incomplete {
+                start.payload.kind = SqEventKind::Refetch;
+            }
+            copy!(start.payload <= asked.m.payload;
+                qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
+                signaled);
         }
-        copy!(start.payload <= asked.m.payload;
-            qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
-            signaled);
+        // what is offered stands until it is taken
+        if !offers | start.ready {
+            tells = key_done.valid & !tells;
+        }
         started.s.valid = s.valid & !s.payload.incomplete & asked.s.ready;
         started.s.payload = s.payload;
         s.ready = started.s.ready & asked.s.ready;
@@ -71,12 +95,39 @@ impl Logic for WqeStart {
         let both = started.m.valid & grants.m.valid;
         let sends = (grants.m.payload.action == SendAction::Send) & grants.m.payload.count.any();
         let flushes = grants.m.payload.action == SendAction::Flush;
+        let executes = grants.m.payload.action == SendAction::Execute;
         m.valid = both & sends;
         m.payload.wqe = started.m.payload;
         m.payload.grant = grants.m.payload;
         flush.s.valid = both & flushes;
         flush.s.payload = started.m.payload;
-        let accept = both & ((!sends & !flushes) | (flushes & flush.s.ready) | (sends & m.ready));
+        let wqe = started.m.payload;
+        key.valid = both & executes;
+        key.payload.change = KeyChange {
+            binds: wqe.cqe_opcode == BIND_MW,
+            key: wqe.imm,
+            pd: wqe.rkey.low::<24>(),
+            qpn: wqe.qpn,
+            lkey: wqe.addr_1.low::<32>(),
+            addr: wqe.addr_0,
+            length: wqe.word_1,
+            remote_write: wqe.addr_1.bit(32),
+            remote_read: wqe.addr_1.bit(33),
+            remote_atomic: wqe.addr_1.bit(34),
+        };
+        key.payload.done = KeyDone {
+            qpn: wqe.qpn,
+            slots: wqe.slots,
+            cqe_opcode: wqe.cqe_opcode,
+            signaled: wqe.signaled,
+            refused: false,
+            incarnation: grants.m.payload.incarnation,
+        };
+        let accept = both
+            & ((!sends & !flushes & !executes)
+                | (flushes & flush.s.ready)
+                | (executes & key.ready)
+                | (sends & m.ready));
         started.m.ready = accept;
         grants.m.ready = accept;
         activity.busy = s.valid | started.m.valid;

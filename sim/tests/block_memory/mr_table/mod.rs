@@ -1,5 +1,6 @@
 //! `mr_table`: the check of `ferroce_proto::abi::mr` at full rate on all ports.
 
+mod change;
 mod invalidate;
 
 use std::collections::VecDeque;
@@ -109,6 +110,7 @@ impl Setup {
                 qp_only: rng.u8(..3) == 0,
                 invalidate: rng.bool(),
                 qpn: rng.u32(..4),
+                bindable: rng.bool(),
             };
             setup.write(index as usize, mr);
         }
@@ -120,6 +122,7 @@ impl Setup {
         let dut = self.bench.dut_mut();
         dut.set(dut.input("write").unwrap(), 0);
         dut.set(dut.input("inv_valid").unwrap(), 0);
+        dut.set(dut.input("change_valid").unwrap(), 0);
         self.ports.iter().for_each(|port| dut.set(port.valid, 0));
         self.bench.reset(&mut []);
         let ready = self.bench.dut().output("ready").unwrap();
@@ -148,6 +151,7 @@ impl Setup {
             ("window", mr.window),
             ("qp_only", mr.qp_only),
             ("invalidate", mr.invalidate),
+            ("bindable", mr.bindable),
         ] {
             set(&format!("entry.{flag}"), value.into());
         }

@@ -113,6 +113,7 @@ impl Rig {
             "congestion.enable",
             "left_valid",
             "piece_read",
+            "change_done",
         ] {
             let input = rig.bench.dut().input(name).unwrap();
             rig.bench.dut_mut().set(input, 0);

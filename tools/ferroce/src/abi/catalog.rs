@@ -43,6 +43,7 @@ pub(super) const STRUCTURES: &[Entry] = entries! {
     "SEND" wqe::SendWqe;
     "SGE" wqe::Sge;
     "ATOMIC" wqe::AtomicOperands;
+    "BIND" wqe::WindowBind;
     "UD" wqe::UdAddress;
     "RECV" wqe::RecvWqe;
     "CQE" cq::Cqe;

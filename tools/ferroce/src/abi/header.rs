@@ -42,6 +42,11 @@ const NUMBERS: &[(&str, u64, &str)] = &[
         "Byte of a send WQE at which the operands of an atomic are.",
     ),
     (
+        "SEND_BIND_AT",
+        wqe::SendWqe::BYTES as u64,
+        "Byte of a send WQE at which stands what a window is bound to.",
+    ),
+    (
         "SEND_UD_AT",
         8,
         "Byte of a send WQE at which the destination of a datagram is.",

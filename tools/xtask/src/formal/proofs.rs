@@ -21,6 +21,7 @@ const _: () = assert!(
     SqEventKind::Start as u8 == 3
         && SqEventKind::Retired as u8 == 7
         && SqEventKind::Command as u8 == 8
+        && SqEventKind::Executed as u8 == 12
 );
 
 /// An error put into the emitted Verilog, which the proof must find.
@@ -317,6 +318,11 @@ pub(super) const PROOFS: &[Proof] = &[
                 what: "a peer ends the window of another queue pair",
                 from: "may = copy_rdata[MrCtx_qpn +: 24] == {8'd0, qpn_q};",
                 to: "may = 1'b1;",
+            },
+            Bug {
+                what: "a window of a queue pair is bound over",
+                from: "free = !(copy_rdata[MrCtx_qp_only] & (copy_rdata[MrCtx_valid] | empty_q));",
+                to: "free = 1'b1;",
             },
         ],
     },
