@@ -16,11 +16,11 @@ cases! {
 }
 
 /// The owner rewrites the WQE of a message of 40 packets before its second half is asked for again. `beside` sends on another
-/// queue pair, and says how many completions that has.
+/// queue pair, from a region that it is given, and says how many completions that has.
 fn rewritten(
     bench: &mut Bench,
     rewrite: fn(&Mr) -> [u8; SLOT_BYTES],
-    beside: fn(&mut Script, u32) -> usize,
+    beside: fn(&mut Script, u32, &Mr) -> usize,
 ) {
     const PACKETS: usize = 40;
     let options = QpOptions {
@@ -35,6 +35,7 @@ fn rewritten(
     s.host.connect(other, &peer);
     let data = pattern(PACKETS * MTU, 1);
     let source = s.host.create_mr(&data, Rights::NONE);
+    let other_source = s.host.create_mr(&pattern(2 * MTU, 2), Rights::NONE);
     let sent = s.post(&Work::send(&[source.all()]));
     check("packets", sent.len(), PACKETS);
     let first = sent[0].headers.bth.psn;
@@ -42,7 +43,7 @@ fn rewritten(
     let psn = first.add(PACKETS as u32 / 2).value();
     let nak = Syndrome::Nak(NakCode::PsnSequence);
     let again = s.send(&s.response(Opcode::RcAck, psn, nak), &[]);
-    let count = beside(&mut s, other);
+    let count = beside(&mut s, other, &other_source);
     let (mut own, others): (Vec<_>, _) = s.cqes().into_iter().partition(|cqe| cqe.qpn == s.qpn);
     let statuses: Vec<_> = others.iter().map(|cqe| cqe.status).collect();
     check("completions beside", statuses, vec![status::SUCCESS; count]);
@@ -76,25 +77,24 @@ fn wqe_rewritten_shorter_list(bench: &mut Bench) {
         work[SLOT_BYTES / 2..][..short.len()].copy_from_slice(&short);
         work
     };
-    rewritten(bench, rewrite, |s, qpn| {
-        let lengths = [256, 512, 256];
-        for (seed, len) in (2..).zip(lengths) {
-            let data = pattern(len, seed);
-            let source = s.host.create_mr(&data, Rights::NONE);
-            s.host.post_send(qpn, &Work::send(&[source.all()]));
+    rewritten(bench, rewrite, |s, qpn, source| {
+        let pieces = [(0, 256), (256, 512), (768, 256)];
+        for (at, len) in pieces {
+            let piece = source.sge(at, len);
+            s.host.post_send(qpn, &Work::send(&[piece]));
             let sent = s.quiet();
             check("packets beside", sent.len(), 1);
+            let data = s.host.read(piece.addr, len as usize);
             check_bytes("a packet beside", &sent[0].payload, &data);
             answer(s, qpn, sent[0].psn(), Syndrome::ACK);
         }
-        lengths.len()
+        pieces.len()
     });
 }
 
 fn wqe_rewritten_fewer_packets(bench: &mut Bench) {
     let rewrite = |mr: &Mr| Work::send(&[mr.sge(0, 10 * MTU as u32)]).slots()[0];
-    rewritten(bench, rewrite, |s, qpn| {
-        let source = s.host.create_mr(&pattern(2 * MTU, 2), Rights::NONE);
+    rewritten(bench, rewrite, |s, qpn, source| {
         s.host.post_send(qpn, &Work::send(&[source.all()]));
         let sent = s.quiet();
         check("packets beside", sent.len(), 2);

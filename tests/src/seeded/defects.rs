@@ -47,7 +47,7 @@ pub const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "torn_packet",
-        what: "A message whose WQE is no good any more is sent again, with payload of other queue pairs",
+        what: "A message whose WQE fails its check when it is sent again is sent, and others send its payload",
         case: Some("wqe_rewritten_shorter_list"),
         changes: &[change(
             "sq_terms",
