@@ -12,7 +12,6 @@ use ferroce_system::{or_skip, process};
 use tempfile::TempDir;
 
 use crate::folder::folder;
-use crate::rung::{Doorbells, Rung};
 
 /// Only against hanging.
 pub(crate) const LIMIT: Duration = Duration::from_secs(300);
@@ -41,20 +40,8 @@ impl Cards {
         })
     }
 
-    /// Golden models that note doorbells of send queues.
-    pub(crate) fn rung(tools: &[Tool]) -> Option<(Self, Doorbells)> {
-        let doorbells = Doorbells::default();
-        let noted = doorbells.clone();
-        let cards = Self::serve(tools, |folder| {
-            ServedPair::of(folder, move |dma| {
-                let (card, doorbells) = (vfio_user::card(None, dma).unwrap(), noted.clone());
-                Box::new(Rung { card, doorbells })
-            })
-        })?;
-        Some((cards, doorbells))
-    }
-
-    fn serve(tools: &[Tool], pair: impl FnOnce(&Path) -> ServedPair) -> Option<Self> {
+    /// Those that `pair` makes in a folder for their sockets.
+    pub(crate) fn serve(tools: &[Tool], pair: impl FnOnce(&Path) -> ServedPair) -> Option<Self> {
         or_skip(check_present(tools))?;
         let folder = tempfile::tempdir().unwrap();
         let pair = pair(folder.path());

@@ -4,7 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use ferroce_proto::abi::doorbell;
 use ferroce_sim::nic::Nic;
-use ferroce_sim::vfio_user::Card;
+use ferroce_sim::vfio_user::pair::ServedPair;
+use ferroce_sim::vfio_user::{self, Card};
+use ferroce_system::packages::Tool;
+
+use crate::library::Cards;
 
 /// Values but 0, which a queue pair in RESET has.
 pub(crate) type Doorbells = Arc<Mutex<Vec<u32>>>;
@@ -80,5 +84,20 @@ impl Nic for Rung {
 impl Card for Rung {
     fn is_waiting(&self) -> bool {
         self.card.is_waiting()
+    }
+}
+
+impl Cards {
+    /// Golden models that note doorbells of send queues.
+    pub(crate) fn rung(tools: &[Tool]) -> Option<(Self, Doorbells)> {
+        let doorbells = Doorbells::default();
+        let noted = doorbells.clone();
+        let cards = Self::serve(tools, |folder| {
+            ServedPair::of(folder, move |dma| {
+                let (card, doorbells) = (vfio_user::card(None, dma).unwrap(), noted.clone());
+                Box::new(Rung { card, doorbells })
+            })
+        })?;
+        Some((cards, doorbells))
     }
 }
