@@ -20,7 +20,7 @@ struct Placement {
 impl Placement {
     /// The responder's name a receive WQE of a shared receive queue.
     fn numbered(&self) -> bool {
-        self.side == 0 && self.number % 3 == 0
+        self.side == 0 && self.number.is_multiple_of(3)
     }
 
     fn is_read(&self) -> bool {

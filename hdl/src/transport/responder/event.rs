@@ -92,8 +92,7 @@ payload! {
         srqn: Bits<16>,
     }
 
-    /// A packet for the responder: a request, or beats to discard. A datagram comes as two requests, as if it were a SEND
-    /// of two packets: its GRH, and its payload.
+    /// A packet for the responder: a request, or beats to discard. A datagram comes as a SEND of two: its GRH, its payload.
     RqRequest {
         /// Queue pair.
         qpn: Bits<16>,
@@ -332,7 +331,7 @@ payload! {
         slot: Bits<16>,
         /// The packet takes it now.
         takes: Bit,
-        /// It is of a shared receive queue.
+        /// It is shared.
         shared: Bit,
         /// PSN expected.
         psn: Bits<24>,

@@ -92,6 +92,21 @@ impl Rig {
         }));
     }
 
+    pub(super) fn is_settled(&self) -> bool {
+        self.waiting() == (0, 0)
+            && self.expected_places.is_empty()
+            && self.expected_reads.is_empty()
+            && self.early_reads.is_empty()
+            && self.expected_replies.is_empty()
+            && self.expected_failures.is_empty()
+            && self.expected_answers.is_empty()
+            && self.expected_limits.is_empty()
+            && self
+                .expected_flushes
+                .iter()
+                .all(std::collections::VecDeque::is_empty)
+    }
+
     #[track_caller]
     pub(super) fn compare(&mut self) {
         while let Some((cycle, item)) = self.places.pop() {

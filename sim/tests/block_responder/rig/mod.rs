@@ -365,18 +365,6 @@ impl Rig {
         waiting.any(|(packet, ..)| packet.qpn % (1 << Q) == qpn)
     }
 
-    fn is_settled(&self) -> bool {
-        self.waiting() == (0, 0)
-            && self.expected_places.is_empty()
-            && self.expected_reads.is_empty()
-            && self.early_reads.is_empty()
-            && self.expected_replies.is_empty()
-            && self.expected_failures.is_empty()
-            && self.expected_answers.is_empty()
-            && self.expected_limits.is_empty()
-            && self.expected_flushes.iter().all(VecDeque::is_empty)
-    }
-
     /// Runs until everything that was sent has had its effect, and no more than that.
     #[track_caller]
     pub(crate) fn settle(&mut self) {
