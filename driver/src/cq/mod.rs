@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::cq::{Cqe, NO_NUMBER, status};
 use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::eq::{Eqe, event};
 
 use crate::barrier;
 use crate::card::Card;
@@ -234,12 +235,27 @@ impl<B: Backend> Cq<B> {
     fn complete(&self, cqe: &Cqe, attached: &[Option<Life>]) -> Option<Wc> {
         let life = attached.get(cqe.qpn as usize)?.as_ref()?;
         let Some(retired) = life.queues.retire(cqe) else {
-            self.core.unknown.fetch_add(1, Ordering::Relaxed);
+            self.note_unknown(cqe, &life.queues);
             return None;
         };
         if cqe.with_inv {
             lock(&self.core.card.windows).note_invalidated(cqe.imm);
         }
         Some(Wc::new(cqe, retired))
+    }
+
+    /// A CQE that names no posted work request. If the card could not read the number of one, an event tells of it.
+    #[cold]
+    fn note_unknown(&self, cqe: &Cqe, queues: &Queues) {
+        if !cqe.recv || queues.srq.is_none() || cqe.wqe_index != NO_NUMBER {
+            self.core.unknown.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        lock(&self.core.card.parked).put(Eqe {
+            event: event::QP_FATAL,
+            detail: status::GENERAL_ERR,
+            object: cqe.qpn,
+            ..Eqe::default()
+        });
     }
 }
