@@ -191,6 +191,8 @@ pub(crate) struct SharedQueue {
     word: AtomicUsize,
     /// Requests posted so far.
     producer: AtomicU32,
+    /// Places taken so far, also of requests that are not posted yet, or never will be.
+    taken: AtomicU32,
     /// Requests completed so far.
     done: AtomicU32,
 }
@@ -206,6 +208,7 @@ impl SharedQueue {
                 .collect(),
             word: AtomicUsize::new(0),
             producer: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
             done: AtomicU32::new(0),
         }
     }
@@ -221,12 +224,11 @@ impl SharedQueue {
         self.producer.load(Ordering::Relaxed)
     }
 
-    /// Poster: requests that may be posted.
+    /// Poster: places that may be taken.
     pub(crate) fn free(&self) -> u32 {
-        let open = self
-            .producer()
-            .wrapping_sub(self.done.load(Ordering::Acquire));
-        self.size() - open
+        let done = self.done.load(Ordering::Acquire);
+        let open = self.taken.load(Ordering::Relaxed).wrapping_sub(done);
+        self.size().saturating_sub(open)
     }
 
     /// Poster: takes a free place for a request. There is one if [`free`](Self::free) says so.
@@ -247,6 +249,8 @@ impl SharedQueue {
         self.word.store(word, Ordering::Relaxed);
         let place = 64 * word + bit as usize;
         self.wr_ids[place].store(wr_id, Ordering::Relaxed);
+        // Before it can be retired.
+        self.taken.fetch_add(1, Ordering::Relaxed);
         self.open[word].fetch_or(1 << bit, Ordering::Release);
         place
     }

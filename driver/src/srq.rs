@@ -276,9 +276,8 @@ impl<B: Backend> SharedReceives<'_, B> {
     /// Why it cannot be posted. Those before it are.
     pub fn add(&mut self, wr: &RecvWr<'_>) -> Result<(), PostCause> {
         let core = &self.srq.core;
-        let written = self.producer.wrapping_sub(core.queue.producer());
         let extent = check_list(wr.sges, self.srq.max_sge)?;
-        if core.queue.free() <= written {
+        if core.queue.free() == 0 {
             let (queue, free, needed) = ("shared receive", 0, 1);
             return Err(PostCause::Full {
                 queue,

@@ -107,6 +107,35 @@ fn a_number_that_could_not_be_read_is_reported() {
     assert_eq!((events.try_event(), srq.free()), (None, 3));
 }
 
+/// Places are taken by what is written, whether or not it is posted.
+#[test]
+fn requests_that_are_written_and_not_posted_take_places() {
+    let (fake, context) = open(ALL);
+    let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut srq = pd.create_srq(4, 1).unwrap();
+    let builder = Qp::builder(&pd).cq(&cq).srq(&srq);
+    let mut qp = builder.build().unwrap();
+    qp.connect(&peer()).unwrap();
+    let (sges, mut wcs) = (list(64), [Wc::default(); 8]);
+    let srqn = srq.srqn();
+    let mut receives = srq.receives();
+    for wr_id in 0..3 {
+        receives.add(&RecvWr::new(wr_id, &sges)).unwrap();
+    }
+    // a card that completes what it was not given
+    let number = fake.shared_number(srqn, 1);
+    assert!(fake.complete_recv(qp.qpn(), number, status::SUCCESS));
+    assert_eq!(cq.poll(&mut wcs), 1);
+    std::mem::forget(receives);
+    assert_eq!(srq.free(), 2);
+    srq.post_recv(&[RecvWr::new(3, &sges), RecvWr::new(4, &sges)])
+        .unwrap();
+    let e = srq.post_recv(&[RecvWr::new(5, &sges)]).unwrap_err();
+    assert!(matches!(e.cause, PostCause::Full { free: 0, .. }));
+    let e = srq.receives().add(&RecvWr::new(6, &sges)).unwrap_err();
+    assert!(matches!(e, PostCause::Full { free: 0, .. }));
+}
+
 /// All that may be posted is there, be it that one request waits for ever; no number is in the ring twice.
 #[test]
 fn a_request_that_waits_holds_up_no_other() {
