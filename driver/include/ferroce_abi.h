@@ -673,11 +673,11 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 /* VLAN identifier; 0: packets have no tag, or one with a priority alone. */
 #define FERROCE_RQ_VLAN FERROCE_FIELD(336, 12)
 
-/* Shared receive queue. Its WQEs are those of a receive queue. */
+/* Shared receive queue: WQEs as those of a receive queue, and a ring of their numbers, 16 bits each. */
 #define FERROCE_SRQ_SIZE 64u
-/* Address of the ring, 64-byte aligned. */
+/* Address of the WQEs, 64-byte aligned. */
 #define FERROCE_SRQ_BASE FERROCE_FIELD(0, 64)
-/* Log2 of its entries, 0 to 15. */
+/* Log2 of the WQEs, and of the entries of the ring, 0 to 15. */
 #define FERROCE_SRQ_LOG_SIZE FERROCE_FIELD(64, 4)
 /* Log2 of the slots of a receive WQE, 0 to 3. */
 #define FERROCE_SRQ_STRIDE FERROCE_FIELD(68, 2)
@@ -687,6 +687,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_SRQ_LIMIT FERROCE_FIELD(80, 16)
 /* Protection domain of the scatter entries. */
 #define FERROCE_SRQ_PD FERROCE_FIELD(96, 24)
+/* Address of the ring of numbers, 64-byte aligned. */
+#define FERROCE_SRQ_NUMBERS FERROCE_FIELD(128, 64)
 
 /* First slot of a send WQE, without its gather entries (first 32 of 64 bytes). Bytes 32 to 64 hold two `Sge`, or inline payload, or one `Sge` and the two 64-bit operands of an atomic (`AtomicOperands`). A UD WQE carries `UdAddress` in the place of `remote_addr` and `rkey`. */
 #define FERROCE_SEND_SIZE 32u
@@ -766,7 +768,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_CQE_QPN FERROCE_FIELD(0, 24)
 /* What completed, see `opcode`. */
 #define FERROCE_CQE_OPCODE FERROCE_FIELD(24, 8)
-/* Producer index of the WQE (send: its first slot; receive: its ordinal), modulo 2^16. */
+/* Producer index of the WQE (send: its first slot; receive: its ordinal), modulo 2^16. Of a shared receive queue the number of the WQE, 0xffff if that could not be read. */
 #define FERROCE_CQE_WQE_INDEX FERROCE_FIELD(32, 16)
 /* Bytes received or read. */
 #define FERROCE_CQE_BYTE_LEN FERROCE_FIELD(64, 32)

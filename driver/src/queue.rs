@@ -4,7 +4,7 @@
 //! that an entry is done, the poller reads it and then publishes the consumer index. Both indices run free.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use ferroce_proto::abi::cq::Cqe;
 
@@ -178,80 +178,77 @@ impl WorkQueue {
     }
 }
 
-/// A receive queue of many queue pairs. Their completions come in any order, so that an entry is used again when it is
-/// done and all entries before it are. The ring is longer than what may be posted: a queue pair that waits in the middle of
-/// a message does not hold up the others before they went round it.
+/// A receive queue of many queue pairs. Their completions come in any order, and each frees its place at once.
 pub(crate) struct SharedQueue {
-    /// Requests that may be posted at a time.
-    limit: u32,
+    wr_ids: Box<[AtomicU64]>,
+    /// Bit i % 64 of word i / 64: place i holds a request that is posted and not completed, or is none.
+    open: Box<[AtomicU64]>,
+    /// Poster: the word in which the last free place was found.
+    word: AtomicUsize,
+    /// Requests posted so far.
+    producer: AtomicU32,
+    /// Places taken so far, also of requests that are not posted yet, or never will be.
+    taken: AtomicU32,
     /// Requests completed so far.
     done: AtomicU32,
-    wr_ids: Box<[AtomicU64]>,
-    /// Bit i % 64 of word i / 64: entry i is posted and not completed.
-    open: Box<[AtomicU64]>,
-    producer: AtomicU32,
-    consumer: AtomicU32,
 }
 
 impl SharedQueue {
-    /// A queue of `limit` requests in a ring of `size` entries, a power of two.
-    pub(crate) fn new(limit: u32, size: u32) -> Self {
-        let words = |n: u32| (0..n).map(|_| AtomicU64::new(0)).collect();
+    /// A queue of `size` requests, a power of two.
+    pub(crate) fn new(size: u32) -> Self {
+        let none = u64::MAX.checked_shl(size).unwrap_or(0);
         Self {
-            limit,
-            done: AtomicU32::new(0),
-            wr_ids: words(size),
-            open: words(size.div_ceil(64)),
+            wr_ids: (0..size).map(|_| AtomicU64::new(0)).collect(),
+            open: (0..size.div_ceil(64))
+                .map(|_| AtomicU64::new(none))
+                .collect(),
+            word: AtomicUsize::new(0),
             producer: AtomicU32::new(0),
-            consumer: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
+            done: AtomicU32::new(0),
         }
     }
 
     /// Requests that may be posted at a time.
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit
-    }
-
-    fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         self.wr_ids.len() as u32
     }
 
-    /// Place in the ring of an index.
-    #[inline]
-    pub(crate) fn place(&self, index: u32) -> usize {
-        index as usize & (self.wr_ids.len() - 1)
-    }
-
-    /// Poster: the index of the next entry.
+    /// Poster: the index of the next request.
     #[inline]
     pub(crate) fn producer(&self) -> u32 {
         self.producer.load(Ordering::Relaxed)
     }
 
-    fn is_open(&self, place: usize) -> bool {
-        self.open[place / 64].load(Ordering::Acquire) >> (place % 64) & 1 == 1
-    }
-
-    /// Poster: entries that may be written. Looks how far completions have come.
+    /// Poster: places that may be taken.
     pub(crate) fn free(&self) -> u32 {
-        let producer = self.producer();
-        let mut consumer = self.consumer.load(Ordering::Relaxed);
-        while consumer != producer && !self.is_open(self.place(consumer)) {
-            consumer = consumer.wrapping_add(1);
-        }
-        // Another call at the same time may store an entry before this one: all before that are done too.
-        self.consumer.store(consumer, Ordering::Relaxed);
-        let open = producer.wrapping_sub(self.done.load(Ordering::Acquire));
-        let room = self.size() - producer.wrapping_sub(consumer);
-        room.min(self.limit.saturating_sub(open))
+        let done = self.done.load(Ordering::Acquire);
+        let open = self.taken.load(Ordering::Relaxed).wrapping_sub(done);
+        self.size().saturating_sub(open)
     }
 
-    /// Poster: notes a work request at `index`.
+    /// Poster: takes a free place for a request. There is one if [`free`](Self::free) says so.
     #[inline]
-    pub(crate) fn note(&self, index: u32, wr_id: u64) {
-        let place = self.place(index);
+    pub(crate) fn take(&self, wr_id: u64) -> usize {
+        let words = self.open.len();
+        let last = self.word.load(Ordering::Relaxed);
+        let (word, bit) = (last..last + words)
+            .map(|word| word % words)
+            .map(|word| {
+                (
+                    word,
+                    self.open[word].load(Ordering::Acquire).trailing_ones(),
+                )
+            })
+            .find(|(_, bit)| *bit < 64)
+            .expect("a place is free");
+        self.word.store(word, Ordering::Relaxed);
+        let place = 64 * word + bit as usize;
         self.wr_ids[place].store(wr_id, Ordering::Relaxed);
-        self.open[place / 64].fetch_or(1 << (place % 64), Ordering::Release);
+        // Before it can be retired.
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.open[word].fetch_or(1 << bit, Ordering::Release);
+        place
     }
 
     /// Poster: everything before `producer` is posted.
@@ -260,15 +257,15 @@ impl SharedQueue {
         self.producer.store(producer, Ordering::Release);
     }
 
-    /// Poller of any of the queue pairs: retires the request of ordinal `wqe_index`. `None` if it is not posted.
+    /// Poller of any of the queue pairs: retires the request at `place`. `None` if there is none.
     #[inline]
-    fn retire(&self, wqe_index: u16) -> Option<u64> {
-        let place = self.place(wqe_index.into());
-        if !self.is_open(place) {
+    fn retire(&self, place: u16) -> Option<u64> {
+        let place = usize::from(place);
+        let wr_id = self.wr_ids.get(place)?.load(Ordering::Relaxed);
+        let (word, bit) = (&self.open[place / 64], 1 << (place % 64));
+        if word.fetch_and(!bit, Ordering::AcqRel) & bit == 0 {
             return None;
         }
-        let wr_id = self.wr_ids[place].load(Ordering::Relaxed);
-        self.open[place / 64].fetch_and(!(1 << (place % 64)), Ordering::Release);
         self.done.fetch_add(1, Ordering::Release);
         Some(wr_id)
     }

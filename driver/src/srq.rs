@@ -66,15 +66,18 @@ fn check(attribute: &'static str, value: u32, minimum: u32, limit: u32) -> Resul
     })
 }
 
-/// Entries of the ring for each request that may be posted.
-const RING: u32 = 16;
+/// Bytes of an entry of the ring of numbers.
+const NUMBER_BYTES: usize = size_of::<u16>();
 
 /// The part of a shared receive queue that its queue pairs keep alive.
 pub(crate) struct SrqCore<B: Backend> {
     pub(crate) pd: Arc<PdNumber<B>>,
     pub(crate) number: u32,
     pub(crate) queue: Arc<SharedQueue>,
-    ring: DmaBuf<B>,
+    /// The WQEs, and behind them the ring of their numbers.
+    memory: DmaBuf<B>,
+    /// Where the ring begins.
+    ring: usize,
     /// Log2 of the slots of a WQE.
     stride: u8,
 }
@@ -100,11 +103,9 @@ impl<B: Backend> Drop for SrqCore<B> {
 /// One owner posts at a time (`&mut`); queue pairs on it are polled from any thread. The card's ring is kept until the
 /// last of them is dropped.
 ///
-/// An entry of the ring is used again when its request and all before it completed and were polled. The ring has 16
-/// times what may be posted, or as much of that as the card takes: a queue pair that waits in the middle of a message, for
-/// a packet to be sent again, does not hold up the others. One that waits for ever, as its peer is gone, does in the end.
-/// A queue pair that is reset or dropped gives back what it took: its responder is brought to ERR before, and its
-/// completions that were not polled are taken out.
+/// A request makes room for another when it completed and was polled, whatever became of those before it. A queue pair
+/// that waits in the middle of a message, be it for ever, has that one request. When it is reset or dropped it gives back
+/// what it took: its responder is brought to ERR before, and its completions that were not polled are taken out.
 pub struct Srq<B: Backend = AnyBackend> {
     core: Arc<SrqCore<B>>,
     max_sge: usize,
@@ -129,16 +130,16 @@ impl<B: Backend> Srq<B> {
         }
         check("max_wr", max_wr, 1, card.info.max_qp_wr)?;
         check("max_sge", max_sge, 1, card.info.max_recv_sge)?;
-        let limit = max_wr.next_power_of_two();
-        let most = card.info.max_qp_wr.next_power_of_two();
-        let entries = (limit * RING).min(most).max(limit);
+        let entries = max_wr.next_power_of_two();
         let stride = encode::recv_stride(max_sge as usize);
-        let ring = DmaBuf::new(&card.host, ((entries as usize) << stride) * wqe::SLOT_BYTES)?;
+        let ring = ((entries as usize) << stride) * wqe::SLOT_BYTES;
+        let memory = DmaBuf::new(&card.host, ring + entries as usize * NUMBER_BYTES)?;
         let numbers = card.info.max_srq;
         let number = lock(&card.srqs).take();
         let number = number.ok_or(SrqError::Full { limit: numbers })?;
         let ctx = SrqCtx {
-            base: ring.iova(0),
+            base: memory.iova(0),
+            numbers: memory.iova(ring),
             log_size: entries.ilog2() as u8,
             stride,
             pd: pd.number,
@@ -152,7 +153,8 @@ impl<B: Backend> Srq<B> {
         let core = SrqCore {
             pd: pd.clone(),
             number,
-            queue: Arc::new(SharedQueue::new(limit, entries)),
+            queue: Arc::new(SharedQueue::new(entries)),
+            memory,
             ring,
             stride,
         };
@@ -228,7 +230,7 @@ impl<B: Backend> Srq<B> {
     /// # Errors
     /// [`SrqError`]: more than the queue holds, or refused.
     pub fn arm(&mut self, limit: u16) -> Result<(), SrqError> {
-        check("limit", limit.into(), 0, self.core.queue.limit())?;
+        check("limit", limit.into(), 0, self.core.queue.size())?;
         let ctx = SrqCtx {
             limit,
             ..SrqCtx::default()
@@ -240,13 +242,16 @@ impl<B: Backend> Srq<B> {
 }
 
 impl<B: Backend> SrqCore<B> {
-    /// Writes a request at `producer`.
+    /// Writes a request, whose number is entry `producer` of the ring.
     fn write(&self, wr: &RecvWr<'_>, extent: Extent, producer: u32) {
-        self.queue.note(producer, wr.wr_id);
-        let first = self.queue.place(producer) << self.stride;
-        encode::recv(wr, extent, |place| {
-            self.ring.slot((first + place) * wqe::SLOT_BYTES)
+        let number = self.queue.take(wr.wr_id);
+        encode::recv(wr, extent, |slot| {
+            let slot = (number << self.stride) + slot;
+            self.memory.slot(slot * wqe::SLOT_BYTES)
         });
+        let entry = (producer & (self.queue.size() - 1)) as usize;
+        let at = self.ring + entry * NUMBER_BYTES;
+        self.memory.write(at, &(number as u16).to_le_bytes());
     }
 
     fn publish(&self, producer: u32) {
@@ -271,9 +276,8 @@ impl<B: Backend> SharedReceives<'_, B> {
     /// Why it cannot be posted. Those before it are.
     pub fn add(&mut self, wr: &RecvWr<'_>) -> Result<(), PostCause> {
         let core = &self.srq.core;
-        let written = self.producer.wrapping_sub(core.queue.producer());
         let extent = check_list(wr.sges, self.srq.max_sge)?;
-        if core.queue.free() <= written {
+        if core.queue.free() == 0 {
             let (queue, free, needed) = ("shared receive", 0, 1);
             return Err(PostCause::Full {
                 queue,

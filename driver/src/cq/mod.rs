@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ferroce_proto::abi::cq::{Cqe, opcode, status};
+use ferroce_proto::abi::cq::{Cqe, NO_NUMBER, opcode, status};
 use ferroce_proto::abi::doorbell;
+use ferroce_proto::abi::eq::{Eqe, event};
 
 use crate::barrier;
 use crate::card::Card;
@@ -237,9 +238,24 @@ impl<B: Backend> Cq<B> {
             lock(&self.core.card.windows).note_failure(cqe.qpn, cqe.wqe_index);
         }
         let Some(wr_id) = life.queues.retire(cqe) else {
-            self.core.unknown.fetch_add(1, Ordering::Relaxed);
+            self.note_unknown(cqe, &life.queues);
             return None;
         };
         Some(Wc::new(cqe, wr_id))
+    }
+
+    /// A CQE that names no posted work request. If the card could not read the number of one, an event tells of it.
+    #[cold]
+    fn note_unknown(&self, cqe: &Cqe, queues: &Queues) {
+        if !cqe.recv || queues.srq.is_none() || cqe.wqe_index != NO_NUMBER {
+            self.core.unknown.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        lock(&self.core.card.parked).put(Eqe {
+            event: event::QP_FATAL,
+            detail: status::GENERAL_ERR,
+            object: cqe.qpn,
+            ..Eqe::default()
+        });
     }
 }

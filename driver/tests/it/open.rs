@@ -42,21 +42,21 @@ fn an_absent_card_is_named() {
 #[test]
 fn another_major_version_is_refused_and_minor_is_not() {
     let fake = Fake::new(ALL);
-    fake.state().version = 0x0002_0003;
+    fake.state().version = 0x0001_0003;
     let e = failure(&fake);
     assert!(matches!(
         e,
         OpenError::Version {
-            card: AbiVersion { major: 2, minor: 3 },
+            card: AbiVersion { major: 1, minor: 3 },
             ..
         }
     ));
     let text = e.to_string();
     assert!(
-        text.contains("version 2.3") && text.contains("version 1.0"),
+        text.contains("version 1.3") && text.contains("version 2.0"),
         "{text}"
     );
-    fake.state().version = 0x0001_0007;
+    fake.state().version = 0x0002_0007;
     assert_eq!(
         Context::open(fake)
             .unwrap()

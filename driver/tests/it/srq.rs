@@ -2,9 +2,9 @@
 
 use ferroce_driver::{
     AsyncEvent, BuildError, Cq, EventAttr, Features, PostCause, Qp, QpAttr, RecvWr, Sge, Srq,
-    SrqError, Wc,
+    SrqError, Wc, WcStatus,
 };
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cq::{NO_NUMBER, status};
 use ferroce_proto::abi::doorbell;
 
 use crate::fake::ALL;
@@ -20,7 +20,7 @@ fn requests_stand_in_the_ring_of_the_shared_queue() {
     let pd = context.alloc_pd();
     let mut srq = pd.create_srq(3, 7).unwrap();
     let ctx = fake.state().srqs[&srq.srqn()];
-    assert_eq!((ctx.log_size, ctx.stride, ctx.limit), (6, 1, 0));
+    assert_eq!((ctx.log_size, ctx.stride, ctx.limit), (2, 1, 0));
     let lists = [list(64), list(128), list(192), list(256)];
     let wrs: Vec<_> = lists.iter().map(|list| RecvWr::new(0, list)).collect();
     srq.post_recv(&wrs).unwrap();
@@ -56,7 +56,6 @@ fn completions_of_any_queue_pair_bring_the_wr_id() {
     assert!(matches!(own.cause, PostCause::Malformed(_)));
     let sges = list(64);
     let mut wcs = [Wc::default(); 8];
-    // twice round the 16-bit ordinals would take long; twice round the ring is enough
     for round in 0..32u32 {
         for i in 0..4 {
             let wr_id = u64::from(100 * round + i);
@@ -65,48 +64,113 @@ fn completions_of_any_queue_pair_bring_the_wr_id() {
         assert_eq!(srq.free(), 0);
         for (place, free) in [(1, 1), (3, 2), (2, 3), (0, 4)] {
             let qpn = qps[place as usize % 2].qpn();
-            let ordinal = 4 * round + place;
-            assert!(fake.complete_recv(qpn, ordinal, status::SUCCESS));
+            let number = fake.shared_number(srq.srqn(), 4 * round + place);
+            assert!(fake.complete_recv(qpn, number, status::SUCCESS));
             assert_eq!(cq.poll(&mut wcs), 1);
             assert_eq!(wcs[0].wr_id, u64::from(100 * round + place));
             assert_eq!(wcs[0].qp_num, qpn);
             assert_eq!(srq.free(), free);
         }
     }
-    // none is posted
-    assert!(fake.complete_recv(qps[0].qpn(), 128, status::SUCCESS));
-    assert_eq!((cq.poll(&mut wcs), cq.unknown_cqes()), (0, 1));
+    // none is posted, and there is none
+    for number in [3, 4] {
+        assert!(fake.complete_recv(qps[0].qpn(), number, status::SUCCESS));
+    }
+    assert_eq!((cq.poll(&mut wcs), cq.unknown_cqes()), (0, 2));
     // a new life receives from the same queue
     qps[0].modify(&QpAttr::Reset).unwrap();
     qps[0].connect(&peer()).unwrap();
     srq.post_recv(&[RecvWr::new(7, &sges)]).unwrap();
-    assert!(fake.complete_recv(qps[0].qpn(), 128, status::SUCCESS));
+    let number = fake.shared_number(srq.srqn(), 128);
+    assert!(fake.complete_recv(qps[0].qpn(), number, status::SUCCESS));
     assert_eq!(cq.poll(&mut wcs), 1);
     assert_eq!(wcs[0].wr_id, 7);
 }
 
+/// No completion names the request, so an event does.
 #[test]
-fn a_request_that_waits_holds_the_others_up_when_they_went_round_the_ring() {
+fn a_number_that_could_not_be_read_is_reported() {
+    let (fake, context) = open(ALL);
+    let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    let mut events = context.async_events(&EventAttr::default()).unwrap();
+    let mut srq = pd.create_srq(4, 1).unwrap();
+    let builder = Qp::builder(&pd).cq(&cq).srq(&srq);
+    let mut qp = builder.build().unwrap();
+    qp.connect(&peer()).unwrap();
+    srq.post_recv(&[RecvWr::new(0, &list(64))]).unwrap();
+    let mut wcs = [Wc::default(); 8];
+    assert!(fake.complete_recv(qp.qpn(), NO_NUMBER.into(), status::LOC_QP_OP_ERR));
+    assert_eq!((cq.poll(&mut wcs), cq.unknown_cqes()), (0, 0));
+    let (qpn, status) = (qp.qpn(), WcStatus::GeneralErr);
+    let expected = AsyncEvent::QpFatal { qpn, status };
+    assert_eq!(events.try_event(), Some(expected));
+    assert_eq!((events.try_event(), srq.free()), (None, 3));
+}
+
+/// Places are taken by what is written, whether or not it is posted.
+#[test]
+fn requests_that_are_written_and_not_posted_take_places() {
     let (fake, context) = open(ALL);
     let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
     let mut srq = pd.create_srq(4, 1).unwrap();
-    let mut qp = Qp::builder(&pd).cq(&cq).srq(&srq).build().unwrap();
+    let builder = Qp::builder(&pd).cq(&cq).srq(&srq);
+    let mut qp = builder.build().unwrap();
     qp.connect(&peer()).unwrap();
-    let sges = list(64);
-    let mut wcs = [Wc::default(); 8];
-    srq.post_recv(&[RecvWr::new(0, &sges)]).unwrap();
-    // 16 times 4 entries, one of which waits
-    for ordinal in 1..64u32 {
-        assert_eq!(srq.free(), 3.min(64 - ordinal));
-        srq.post_recv(&[RecvWr::new(ordinal.into(), &sges)])
-            .unwrap();
-        assert!(fake.complete_recv(qp.qpn(), ordinal, status::SUCCESS));
-        assert_eq!((cq.poll(&mut wcs), wcs[0].wr_id), (1, ordinal.into()));
+    let (sges, mut wcs) = (list(64), [Wc::default(); 8]);
+    let srqn = srq.srqn();
+    let mut receives = srq.receives();
+    for wr_id in 0..3 {
+        receives.add(&RecvWr::new(wr_id, &sges)).unwrap();
     }
-    assert_eq!(srq.free(), 0);
-    assert!(fake.complete_recv(qp.qpn(), 0, status::SUCCESS));
-    assert_eq!((cq.poll(&mut wcs), wcs[0].wr_id), (1, 0));
-    assert_eq!(srq.free(), 4);
+    // a card that completes what it was not given
+    let number = fake.shared_number(srqn, 1);
+    assert!(fake.complete_recv(qp.qpn(), number, status::SUCCESS));
+    assert_eq!(cq.poll(&mut wcs), 1);
+    std::mem::forget(receives);
+    assert_eq!(srq.free(), 2);
+    srq.post_recv(&[RecvWr::new(3, &sges), RecvWr::new(4, &sges)])
+        .unwrap();
+    let e = srq.post_recv(&[RecvWr::new(5, &sges)]).unwrap_err();
+    assert!(matches!(e.cause, PostCause::Full { free: 0, .. }));
+    let e = srq.receives().add(&RecvWr::new(6, &sges)).unwrap_err();
+    assert!(matches!(e, PostCause::Full { free: 0, .. }));
+}
+
+/// All that may be posted is there, be it that one request waits for ever; no number is in the ring twice.
+#[test]
+fn a_request_that_waits_holds_up_no_other() {
+    let (fake, context) = open(ALL);
+    let (pd, mut cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
+    for size in [2, 4, 128] {
+        let mut srq = pd.create_srq(size, 1).unwrap();
+        let mut qp = Qp::builder(&pd).cq(&cq).srq(&srq).build().unwrap();
+        qp.connect(&peer()).unwrap();
+        let sges = list(64);
+        let mut wcs = [Wc::default(); 8];
+        for wr_id in 0..size {
+            srq.post_recv(&[RecvWr::new(wr_id.into(), &sges)]).unwrap();
+        }
+        let waits = fake.shared_number(srq.srqn(), 0);
+        // the others complete the latest first, and in the order of posting
+        let mut numbers: Vec<_> = (1..size)
+            .map(|ordinal| fake.shared_number(srq.srqn(), ordinal))
+            .collect();
+        for round in 0..1000u32 {
+            let number = match round % 3 {
+                0 => numbers.remove(0),
+                _ => numbers.pop().unwrap(),
+            };
+            assert!(number != waits && !numbers.contains(&number) && number < size);
+            assert_eq!(srq.free(), 0);
+            assert!(fake.complete_recv(qp.qpn(), number, status::SUCCESS));
+            assert_eq!((cq.poll(&mut wcs), srq.free()), (1, 1));
+            srq.post_recv(&[RecvWr::new((size + round).into(), &sges)])
+                .unwrap();
+            numbers.push(fake.shared_number(srq.srqn(), size + round));
+        }
+        assert!(fake.complete_recv(qp.qpn(), waits, status::SUCCESS));
+        assert_eq!((cq.poll(&mut wcs), wcs[0].wr_id), (1, 0));
+    }
 }
 
 /// A completion that was not polled before its queue pair ended gives its request back, and nothing else.
@@ -128,8 +192,10 @@ fn requests_of_queue_pairs_that_ended_come_back() {
         for srq in &mut srqs {
             let two = [RecvWr::new(7, &sges), RecvWr::new(8, &sges)];
             srq.post_recv(&two).unwrap();
+            let srqn = srq.srqn();
             let mut qp = build(&cq, srq);
-            assert!(fake.complete_recv(qp.qpn(), 3 * round, status::SUCCESS));
+            let number = |ordinal| fake.shared_number(srqn, ordinal);
+            assert!(fake.complete_recv(qp.qpn(), number(3 * round), status::SUCCESS));
             if round % 2 == 0 {
                 drop(qp);
                 qp = build(&cq, srq);
@@ -137,14 +203,15 @@ fn requests_of_queue_pairs_that_ended_come_back() {
                 qp.modify(&QpAttr::Reset).unwrap();
                 qp.connect(&peer()).unwrap();
             }
-            assert!(fake.complete_recv(qp.qpn(), 3 * round + 1, status::SUCCESS));
+            assert!(fake.complete_recv(qp.qpn(), number(3 * round + 1), status::SUCCESS));
         }
         for srq in &mut srqs {
             srq.post_recv(&[RecvWr::new(round.into(), &sges)]).unwrap();
         }
-        assert!(fake.complete_recv(stays.qpn(), 3 * round + 2, status::SUCCESS));
+        let numbers = [0, 1].map(|of| fake.shared_number(srqs[of].srqn(), 3 * round + 2));
+        assert!(fake.complete_recv(stays.qpn(), numbers[0], status::SUCCESS));
         let last = build(&cq, &srqs[1]);
-        assert!(fake.complete_recv(last.qpn(), 3 * round + 2, status::SUCCESS));
+        assert!(fake.complete_recv(last.qpn(), numbers[1], status::SUCCESS));
         assert_eq!((cq.poll(&mut wcs), cq.unknown_cqes()), (2, 0));
         let of = |wc: &Wc| (wc.qp_num, wc.wr_id);
         let live = [&stays, &last].map(|qp| (qp.qpn(), round.into()));
@@ -167,7 +234,8 @@ fn what_a_queue_pair_took_and_nobody_polled_comes_back() {
         let cq = context.create_cq(4).unwrap();
         let mut qp = Qp::builder(&pd).cq(&cq).srq(&srq).build().unwrap();
         qp.connect(&peer()).unwrap();
-        assert!(fake.complete_recv(qp.qpn(), ordinal, status::SUCCESS));
+        let number = fake.shared_number(srq.srqn(), ordinal);
+        assert!(fake.complete_recv(qp.qpn(), number, status::SUCCESS));
         if ordinal % 2 == 0 {
             qp.modify(&QpAttr::Reset).unwrap();
         }
@@ -184,7 +252,8 @@ fn a_queue_pair_with_a_shared_queue_is_flushed_before_it_is_reset() {
         let mut qp = Qp::builder(&pd).cq(&cq).srq(&srq).build().unwrap();
         qp.connect(&peer()).unwrap();
         srq.post_recv(&[RecvWr::new(0, &list(64))]).unwrap();
-        fake.state().takes = Some((qp.qpn(), ordinal));
+        let number = fake.shared_number(srq.srqn(), ordinal);
+        fake.state().takes = Some((qp.qpn(), number));
         if ordinal % 2 == 0 {
             qp.modify(&QpAttr::Reset).unwrap();
         } else {

@@ -300,7 +300,9 @@ impl<
             & !cq.consumer.low::<2>().any();
 
         // event queue, address handle, shared receive queue
-        found.srq_ok = !srq.base.low::<6>().any() & !(srq.eqn.resize::<32>() & outside_eq).any();
+        found.srq_ok = !srq.base.low::<6>().any()
+            & !srq.numbers.low::<6>().any()
+            & !(srq.eqn.resize::<32>() & outside_eq).any();
         found.eq_ok = (eq.log_size >= MIN_LOG_EQE)
             & (eq.log_size <= MAX_LOG_EQE)
             & !eq.base.low::<6>().any()

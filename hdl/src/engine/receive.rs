@@ -186,7 +186,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     responder: Responder<Q, LOG_SRQ>,
     track: Track<Q>,
     order: PlaceOrder,
-    fetch: RqFetch<W>,
+    fetch: RqFetch<W, Q>,
     scatter: Scatter<W, K, Q>,
     faults: WriteFaults<Q>,
     hold: AckHold<Q>,
@@ -294,6 +294,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
 
         forward!(scatter.place <= order.m);
         forward!(scatter.slots <= fetch.m);
+        forward!(scatter.numbers <= fetch.numbers);
         forward!(scatter.payload <= front.beats);
         forward!(mr <= scatter.mr);
         forward!(inv <= scatter.inv);

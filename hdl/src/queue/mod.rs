@@ -3,3 +3,4 @@
 pub mod cq_write;
 pub mod eq_write;
 pub mod rq_fetch;
+pub mod rq_number;

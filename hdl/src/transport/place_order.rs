@@ -5,8 +5,8 @@
 //! `s[1]`). A placement with beats leaves when the next bit of `order` names its side, and takes the bit. One without
 //! beats leaves at any time. Within a side the order stays.
 //!
-//! The WQE of a placement of kind 2 or 3 is read in the order of the placements. So its [`RqRead`] comes beside it
-//! (`reads`, the same side) and leaves for `rq_fetch` when the placement is chosen. The placement then waits in a queue
+//! The WQE of a placement of kind 2 or 3, and the number that its completion names, are read in the order of the placements.
+//! So its [`RqRead`] comes beside it (`reads`, the same side) and leaves for `rq_fetch` when the placement is chosen. The placement then waits in a queue
 //! as long as the slots under way.
 //!
 //! ```text
@@ -27,7 +27,7 @@ pub struct PlaceOrder {
     pub clock: ClkRst,
     /// Placements: of the responder, of the requester.
     pub s: [StreamIn<Place>; 2],
-    /// WQEs of their placements with a list, in order.
+    /// WQEs of their placements with a list or a number, in order.
     pub reads: [StreamIn<RqRead>; 2],
     /// The side of each packet with beats.
     pub order: StreamIn<Bit>,
@@ -53,7 +53,7 @@ impl Logic for PlaceOrder {
     fn update(&mut self) {
         forward!(order <= bits.s);
 
-        let listed_0 = has_list(s[0].payload.kind);
+        let listed_0 = has_list(s[0].payload.kind) | s[0].payload.numbered;
         let listed_1 = has_list(s[1].payload.kind);
         let beats_0 = s[0].payload.beats.any();
         let beats_1 = s[1].payload.beats.any();

@@ -29,7 +29,8 @@ layout! { $
         qpn: u32 [24],
         /// What completed, see [`opcode`].
         opcode: u8 [8],
-        /// Producer index of the WQE (send: its first slot; receive: its ordinal), modulo 2^16.
+        /// Producer index of the WQE (send: its first slot; receive: its ordinal), modulo 2^16. Of a shared receive queue the
+        /// number of the WQE, 0xffff if that could not be read.
         wqe_index: u16 [16],
         /// Reserved, 0.
         rsv0: u16 [16],
@@ -65,6 +66,9 @@ layout! { $
         owner: bool [1],
     }
 }
+
+/// `wqe_index` of a WQE of a shared receive queue whose number could not be read.
+pub const NO_NUMBER: u16 = 0xffff;
 
 codes! {
 /// What completed (field `opcode` of [`Cqe`]).

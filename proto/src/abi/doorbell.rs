@@ -30,7 +30,7 @@ pub const fn cq(cqn: u32) -> u64 {
     CQ_BASE + cqn as u64 * STRIDE
 }
 
-/// Shared receive queue doorbell; the value is the producer index in WQEs.
+/// Shared receive queue doorbell; the value is the producer index of its ring, in WQEs.
 #[must_use]
 pub const fn srq(srqn: u32) -> u64 {
     SRQ_BASE + srqn as u64 * STRIDE

@@ -166,11 +166,11 @@ layout! { $
 }
 
 layout! { $
-    /// Shared receive queue. Its WQEs are those of a receive queue.
+    /// Shared receive queue: WQEs as those of a receive queue, and a ring of their numbers, 16 bits each.
     pub struct SrqCtx (with_srq_ctx) [64] {
-        /// Address of the ring, 64-byte aligned.
+        /// Address of the WQEs, 64-byte aligned.
         base: u64 [64],
-        /// Log2 of its entries, 0 to 15.
+        /// Log2 of the WQEs, and of the entries of the ring, 0 to 15.
         log_size: u8 [4],
         /// Log2 of the slots of a receive WQE, 0 to 3.
         stride: u8 [2],
@@ -182,5 +182,9 @@ layout! { $
         limit: u16 [16],
         /// Protection domain of the scatter entries.
         pd: u32 [24],
+        /// Reserved, 0.
+        rsv1: u8 [8],
+        /// Address of the ring of numbers, 64-byte aligned.
+        numbers: u64 [64],
     }
 }

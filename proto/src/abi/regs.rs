@@ -12,7 +12,7 @@ pub const BAR0_BYTES: u64 = 0x40_0000;
 /// Value of [`MAGIC`]: "FRCE" read as little-endian bytes.
 pub const MAGIC_VALUE: u32 = u32::from_le_bytes(*b"FRCE");
 /// Version of this contract: major in the high half, minor in the low half. Equal majors understand each other.
-pub const ABI_VERSION: u32 = 0x0001_0000;
+pub const ABI_VERSION: u32 = 0x0002_0000;
 
 /// Largest value of [`CMD_LOG_SIZE`].
 pub const MAX_CMD_LOG_SIZE: u8 = 8;

@@ -177,7 +177,10 @@ impl Model {
                 let srq = self.env.srqs.get_mut(index).ok_or(status::BAD_INDEX)?;
                 match head.opcode {
                     opcode::CREATE_SRQ => {
-                        require(ctx.base.is_multiple_of(RING_ALIGN) && u32::from(ctx.eqn) < eqs)?;
+                        let aligned = [ctx.base, ctx.numbers]
+                            .iter()
+                            .all(|address| address.is_multiple_of(RING_ALIGN));
+                        require(aligned && u32::from(ctx.eqn) < eqs)?;
                         srq.create(ctx);
                     }
                     opcode::DESTROY_SRQ => srq.destroy(),

@@ -1,6 +1,6 @@
 //! Responder: checks and executes a request whose PSN is the one expected.
 
-use ferroce_proto::abi::cq::{Cqe, opcode as cqe_opcode, status};
+use ferroce_proto::abi::cq::{Cqe, NO_NUMBER, opcode as cqe_opcode, status};
 use ferroce_proto::abi::mr::Right;
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::wqe::MAX_MSG;
@@ -286,11 +286,14 @@ impl QueuePair {
         Ok(1)
     }
 
-    /// The queue of the next receive WQE, and its ordinal there. It is taken.
+    /// The queue of the next receive WQE, and its ordinal there, of a shared queue its number. It is taken.
     fn take_recv(&mut self, env: &mut Env) -> Result<(RecvRing, u16), Refusal> {
         if self.rq.ctx.srq_valid {
-            let (ctx, index) = env.take_shared(self.rq.ctx.srqn).ok_or(Refusal::NotReady)?;
-            return Ok((RecvRing::from(&ctx), index));
+            let (ctx, number) = env.take_shared(self.rq.ctx.srqn).ok_or(Refusal::NotReady)?;
+            if number == NO_NUMBER {
+                return Err(self.unusable(number, status::LOC_QP_OP_ERR));
+            }
+            return Ok((RecvRing::from(&ctx), number));
         }
         if self.rq.posted() == 0 {
             return Err(Refusal::NotReady);
@@ -309,23 +312,25 @@ impl QueuePair {
         Ok(RecvRequest::unread(index))
     }
 
-    /// The next receive WQE, read. One that is no good is kept as the message's, to be completed in error.
+    /// A receive WQE that is no good is kept as the message's, to be completed in error.
+    fn unusable(&mut self, index: u16, status: u8) -> Refusal {
+        self.rq.inbound = Some(Inbound {
+            operation: Operation::Send,
+            reth: None,
+            recv: Some(RecvRequest::unread(index)),
+            received: 0,
+            failed: None,
+        });
+        Refusal::Operational(Some(status))
+    }
+
+    /// The next receive WQE, read.
     pub(super) fn fetch_recv(&mut self, env: &mut Env) -> Result<RecvRequest, Refusal> {
         if let Some(recv) = self.rq.unused.take() {
             return Ok(recv);
         }
         let (ring, index) = self.take_recv(env)?;
-        fetch_recv(&mut env.dma, &ring, index).map_err(|status| {
-            let recv = Some(RecvRequest::unread(index));
-            self.rq.inbound = Some(Inbound {
-                operation: Operation::Send,
-                reth: None,
-                recv,
-                received: 0,
-                failed: None,
-            });
-            Refusal::Operational(Some(status))
-        })
+        fetch_recv(&mut env.dma, &ring, index).map_err(|status| self.unusable(index, status))
     }
 
     /// The message is complete.

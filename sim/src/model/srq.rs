@@ -1,5 +1,6 @@
 //! Shared receive queues.
 
+use ferroce_proto::abi::cq::NO_NUMBER;
 use ferroce_proto::abi::eq::{Eqe, event};
 use ferroce_proto::abi::qpc::SrqCtx;
 
@@ -43,19 +44,23 @@ impl Env {
         }
     }
 
-    /// The next receive WQE of a shared receive queue, which is taken: its context and ordinal.
+    /// The next receive WQE of a shared receive queue, which is taken: its context, and its number or [`NO_NUMBER`].
     /// Below its limit the queue is reported, once.
     pub(super) fn take_shared(&mut self, srqn: u16) -> Option<(SrqCtx, u16)> {
         let srq = self.srqs.get_mut(usize::from(srqn))?;
         if srq.posted() == 0 {
             return None;
         }
-        let ctx = srq.ctx.as_mut()?;
-        let index = srq.consumer;
-        srq.consumer = index.wrapping_add(1);
-        let found = *ctx;
+        let ctx = srq.ctx?;
+        let mask = (1 << ctx.log_size) - 1;
+        let entry = u64::from(srq.consumer & mask);
+        srq.consumer = srq.consumer.wrapping_add(1);
+        let mut number = [0; 2];
+        let address = ctx.numbers.wrapping_add(entry * number.len() as u64);
+        let is_read = self.dma.read(address, &mut number);
         self.look_at_limit(srqn);
-        Some((found, index))
+        let number = u16::from_le_bytes(number) & mask;
+        Some((ctx, if is_read { number } else { NO_NUMBER }))
     }
 
     /// Sets the limit of a shared receive queue; one above what is posted is reported at once. `None` if there is no such

@@ -55,7 +55,7 @@ pub(super) struct BadWqe {
 /// A receive WQE.
 #[derive(Clone, Debug)]
 pub(super) struct RecvRequest {
-    /// Ordinal of the WQE, modulo 2^16.
+    /// Ordinal of the WQE, modulo 2^16; of a shared receive queue its number.
     pub(super) index: u16,
     /// Scatter list.
     pub(super) list: Vec<Sge>,

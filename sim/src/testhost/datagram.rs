@@ -8,6 +8,9 @@ use ferroce_proto::abi::wqe::{RecvWqe, SLOT_BYTES, Sge};
 use super::queue::recv_wqe;
 use super::{Host, Peer};
 
+/// Bytes of an entry of the ring of numbers.
+const NUMBER_BYTES: usize = size_of::<u16>();
+
 /// A shared receive queue.
 pub(super) struct Srq {
     ctx: SrqCtx,
@@ -32,6 +35,7 @@ impl Host {
         let srqn = self.srqs.len() as u16;
         let ctx = SrqCtx {
             base: self.alloc_ring(SLOT_BYTES << stride << log_size),
+            numbers: self.alloc_ring(NUMBER_BYTES << log_size),
             log_size,
             stride,
             eqn,
@@ -63,21 +67,37 @@ impl Host {
         assert_eq!(self.command(head, &[]).status, status::OK);
     }
 
-    /// Posts a receive WQE to a shared receive queue and rings. Answers the WQE index its CQE will carry.
+    /// Posts a receive WQE to a shared receive queue and rings: the one that was posted longest ago. Answers its number.
     pub fn post_srq(&mut self, srqn: u16, list: &[Sge]) -> u16 {
-        let srq = &mut self.srqs[usize::from(srqn)];
-        let index = srq.producer;
-        srq.producer = index.wrapping_add(1);
-        let place = u64::from(index) & ((1 << srq.ctx.log_size) - 1);
-        let at = srq.ctx.base + place * (SLOT_BYTES << srq.ctx.stride) as u64;
+        let srq = &self.srqs[usize::from(srqn)];
+        let number = srq.producer & ((1 << srq.ctx.log_size) - 1);
+        self.post_srq_as(srqn, number, list);
+        number
+    }
+
+    /// As [`post_srq`](Self::post_srq); it is WQE `number`.
+    pub fn post_srq_as(&mut self, srqn: u16, number: u16, list: &[Sge]) {
+        let ctx = self.srqs[usize::from(srqn)].ctx;
+        let place = u64::from(number) & ((1 << ctx.log_size) - 1);
+        let at = ctx.base + place * (SLOT_BYTES << ctx.stride) as u64;
         let head = RecvWqe {
             num_sge: list.len() as u8,
             length: list.iter().map(|sge| sge.length).sum(),
             ..RecvWqe::default()
         };
         self.write(at, &recv_wqe(head, list));
-        let doorbell = doorbell::srq(srqn.into());
-        self.nic.write32(doorbell, index.wrapping_add(1).into());
-        index
+        self.post_number(srqn, number);
+    }
+
+    /// Writes a number into the ring of a shared receive queue and rings.
+    pub fn post_number(&mut self, srqn: u16, number: u16) {
+        let srq = &mut self.srqs[usize::from(srqn)];
+        let entry = usize::from(srq.producer) & ((1 << srq.ctx.log_size) - 1);
+        let at = srq.ctx.numbers + (entry * NUMBER_BYTES) as u64;
+        srq.producer = srq.producer.wrapping_add(1);
+        let producer = srq.producer;
+        self.write(at, &number.to_le_bytes());
+        self.nic
+            .write32(doorbell::srq(srqn.into()), producer.into());
     }
 }

@@ -17,6 +17,17 @@ struct Placement {
     beats: u16,
 }
 
+impl Placement {
+    /// The responder's name a receive WQE of a shared receive queue.
+    fn numbered(&self) -> bool {
+        self.side == 0 && self.number.is_multiple_of(3)
+    }
+
+    fn is_read(&self) -> bool {
+        self.kind > 1 || self.numbered()
+    }
+}
+
 struct Setup {
     bench: Bench,
     places: [StreamSource; 2],
@@ -68,9 +79,10 @@ impl Setup {
         let item = source.item().with("psn", p.number.into());
         let item = item
             .with("kind", p.kind.into())
+            .with("numbered", p.numbered().into())
             .with("beats", p.beats.into());
         source.push(item);
-        if p.kind > 1 {
+        if p.is_read() {
             let source = &mut self.reads[p.side];
             source.push(source.item().with("addr", p.number.into()));
         }
@@ -122,7 +134,7 @@ impl Setup {
         );
         assert!(self.bits.is_empty());
         let read: Vec<_> = self.read_numbers.iter().copied().collect();
-        let listed = self.left.iter().filter(|(_, p)| p.kind > 1);
+        let listed = self.left.iter().filter(|(_, p)| p.is_read());
         let due: Vec<_> = listed.map(|(_, p)| u64::from(p.number)).collect();
         assert_eq!(read, due, "WQEs are read in the order of the placements");
     }

@@ -206,6 +206,7 @@ impl Rig {
                 ("slots", read.slots),
                 ("head", read.head),
                 ("base", read.base),
+                ("list", 1),
             ];
             self.expected_reads
                 .push_back(filled(self.reads.item(), &fields));

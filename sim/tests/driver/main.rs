@@ -34,6 +34,7 @@ macro_rules! on_both {
 
 mod classes;
 mod events;
+mod shared;
 mod windows;
 
 /// Two engines of the standard build.

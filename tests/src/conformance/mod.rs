@@ -60,6 +60,7 @@ pub mod run;
 pub mod script;
 mod send;
 mod sequence;
+mod shared_numbers;
 mod shared_receive;
 mod state;
 pub mod table;
@@ -135,6 +136,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Pauses of the peer", pauses::CASES),
     topic("Pauses to the peer", pauses_sent::CASES),
     topic("Shared receive queues", shared_receive::CASES),
+    topic("Numbers of shared receive queues", shared_numbers::CASES),
     topic("Memory protection", protection::CASES),
     topic("Partitions and addresses", address::CASES),
     topic("Fields over their whole range", values::CASES),

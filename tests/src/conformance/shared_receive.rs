@@ -13,7 +13,7 @@ use super::event_queue::Eq;
 use super::script::{QKEY, Script, syndromes};
 use super::{RC, cases, check, check_bytes};
 
-const SRQ: u32 = RC | feature::SRQ;
+pub(super) const SRQ: u32 = RC | feature::SRQ;
 
 cases! {
     srq_serves_all, SRQ, "IB1 10.2", "Queue pairs take the WQEs of a shared receive queue in the order of their messages.";
@@ -32,7 +32,7 @@ cases! {
 }
 
 /// Two connections between the hosts; those of B receive from one queue of eight.
-fn two(bench: &mut Bench) -> (Conn, u16, [(u32, u32); 2]) {
+pub(super) fn two(bench: &mut Bench) -> (Conn, u16, [(u32, u32); 2]) {
     let mut pair = bench.pair(IP);
     let srqn = pair.b.create_srq(3, 0, 0);
     let receiver = QpOptions {
@@ -105,14 +105,14 @@ fn srq_wraps(bench: &mut Bench) {
         c.b.post_srq(srqn, &[target.all()]);
         c.b.write32(doorbell::srq(srqn.into()) as u32 + 4, 0);
         c.a.post_send(qa, &Work::send(&[]).inline(&[i as u8; 8]));
-        c.succeeds(Side::B, i);
+        c.succeeds(Side::B, i % 8);
         check_bytes("data", &c.b.contents(&target), &[i as u8; 8]);
         check("at the sender", c.wait(Side::A).status, status::SUCCESS);
     }
 }
 
 /// A card whose queue pair receives from a shared queue with this limit.
-fn script(bench: &mut Bench, limit: u16) -> (Script, u16) {
+pub(super) fn script(bench: &mut Bench, limit: u16) -> (Script, u16) {
     let mut s = bench.script(QpOptions::default());
     let srqn = s.host.create_srq(3, 0, limit);
     s.reopen(|contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn));

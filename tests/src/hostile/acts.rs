@@ -304,7 +304,7 @@ fn datagrams(owner: &mut Owner, scene: &mut Scene, rng: &mut Rng) {
 
 fn receive(tenant: &mut Tenant, host: &mut Host, rng: &mut Rng) {
     let (region, log, place) = (tenant.region, tenant.log, rng.usize(..3));
-    let shared = place == 1;
+    let (shared, numbers) = (place == 1, tenant.srq_numbers);
     let (base, producer) = match shared {
         true => (tenant.srq, &mut tenant.srq_producer),
         false => {
@@ -322,6 +322,16 @@ fn receive(tenant: &mut Tenant, host: &mut Host, rng: &mut Rng) {
             bytes[rng.usize(16..32)] ^= 1 << rng.u8(..8);
         }
         host.write(at(log, base, *producer), &bytes);
+        if shared {
+            // some are there twice, some are none
+            let number = match rng.u8(..8) {
+                0 => rng.u16(..),
+                1 => producer.wrapping_sub(1),
+                _ => *producer,
+            };
+            let entry = u64::from(*producer) & ((1 << log) - 1);
+            host.write(numbers + 2 * entry, &number.to_le_bytes());
+        }
         *producer = producer.wrapping_add(1);
     }
     let value = u32::from(*producer);

@@ -34,6 +34,8 @@ pub(super) const BYTES: usize = 1 << 17;
 /// Log2 of its rings: queues, completion queue. Large ones hold what is flushed for long, and every completion for a while.
 const RINGS: [(u8, u8); 2] = [(4, 5), (7, 9)];
 const EQ_LOG: u8 = 5;
+/// Bytes of a WQE of its shared receive queue, and of the entry for its number.
+const SRQ_BYTES: usize = SLOT_BYTES + size_of::<u16>();
 
 /// A process that holds the queues for a while.
 pub(super) struct Tenant {
@@ -43,6 +45,7 @@ pub(super) struct Tenant {
     pub(super) victims: Vec<Victim>,
     pub(super) region: Mr,
     pub(super) srq: u64,
+    pub(super) srq_numbers: u64,
     pub(super) srq_producer: u16,
     /// Log2 of the slots of its queues.
     pub(super) log: u8,
@@ -75,8 +78,10 @@ impl Tenant {
             log_size: cq_log,
             eqn: EQN,
         };
+        let base = host.alloc(SRQ_BYTES << log);
         let srq = SrqCtx {
-            base: host.alloc(SLOT_BYTES << log),
+            base,
+            numbers: base + (SLOT_BYTES << log) as u64,
             log_size: log,
             eqn: EQN,
             limit: 3,
@@ -139,6 +144,7 @@ impl Tenant {
             victims,
             region,
             srq: srq.base,
+            srq_numbers: srq.numbers,
             srq_producer: 0,
             log,
             cq,
@@ -163,7 +169,7 @@ impl Tenant {
             kernel.deregister(self.region);
         }
         let rings = [
-            (opcode::DESTROY_SRQ, SRQN, self.srq, SLOT_BYTES << self.log),
+            (opcode::DESTROY_SRQ, SRQN, self.srq, SRQ_BYTES << self.log),
             (
                 opcode::DESTROY_CQ,
                 CQN,
@@ -194,7 +200,7 @@ impl Tenant {
         let ring = |base: u64, bytes: usize| base..base + bytes as u64;
         let mut places = vec![
             ring(self.region.addr, BYTES),
-            ring(self.srq, SLOT_BYTES << self.log),
+            ring(self.srq, SRQ_BYTES << self.log),
             ring(self.cq.base, Cqe::BYTES << self.cq.log_size),
             ring(self.cq.consumer, 4),
             ring(self.eq.base, Eqe::BYTES << EQ_LOG),

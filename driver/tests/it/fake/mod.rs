@@ -87,7 +87,7 @@ pub(crate) struct State {
     pub(crate) seed: Option<u64>,
     /// States of requester and responder that a queue pair comes to while the next MODIFY_QP is on its way.
     pub(crate) fails: Option<(u8, u8)>,
-    /// A queue pair that has taken a request of a shared receive queue, and the ordinal of that: ERR flushes it.
+    /// A queue pair that has taken a request of a shared receive queue, and the number of that: ERR flushes it.
     pub(crate) takes: Option<(u32, u32)>,
     /// Commands to come that are answered well, whatever `answers` says.
     pub(crate) good: u32,
@@ -266,11 +266,11 @@ impl State {
                     assert!(self.put_event(eqn.into(), reached), "the EQ has room");
                 }
                 if head.rq_state == state::ERR
-                    && let Some((qpn, ordinal)) = self.takes.take_if(|(qpn, _)| *qpn == head.index)
+                    && let Some((qpn, number)) = self.takes.take_if(|(qpn, _)| *qpn == head.index)
                 {
                     let flushed = Cqe {
                         qpn,
-                        wqe_index: ordinal as u16,
+                        wqe_index: number as u16,
                         status: cqe_status::WR_FLUSH_ERR,
                         opcode: cqe_opcode::RECV,
                         recv: true,

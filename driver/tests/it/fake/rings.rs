@@ -101,7 +101,16 @@ impl Fake {
     /// The receive WQE of ordinal `index` of a shared receive queue: head and list.
     pub(crate) fn shared_wqe(&self, srqn: u32, index: u32) -> (RecvWqe, Vec<Sge>) {
         let srq = self.state().srqs[&srqn];
-        self.wqe(srq.base, srq.log_size, srq.stride, index)
+        let number = self.shared_number(srqn, index);
+        self.wqe(srq.base, srq.log_size, srq.stride, number)
+    }
+
+    /// The number of that WQE.
+    pub(crate) fn shared_number(&self, srqn: u32, index: u32) -> u32 {
+        let state = self.state();
+        let srq = state.srqs[&srqn];
+        let entry = u64::from(index & ((1 << srq.log_size) - 1));
+        u16::from_le_bytes(state.read(srq.numbers + 2 * entry)).into()
     }
 
     fn wqe(&self, base: u64, log: u8, stride: u8, index: u32) -> (RecvWqe, Vec<Sge>) {

@@ -88,7 +88,7 @@ payload! {
         qpn: Bits<16>,
         /// Where the payload goes.
         kind: PlaceKind,
-        /// Host address: target (Write) or receive WQE (Recv).
+        /// Host address of the target (Write).
         addr: Bits<64>,
         /// rkey (Write), or the protection domain of the queue pair, for a key to invalidate (Recv).
         key: Bits<32>,
@@ -132,6 +132,8 @@ payload! {
         status: Bits<8>,
         /// Ordinal of the receive WQE.
         wqe_index: Bits<16>,
+        /// `complete`, of a receive WQE of a shared receive queue: its number comes from `rq_fetch`.
+        numbered: Bit,
         /// Bytes of the whole message (CQE).
         byte_len: Bits<32>,
         /// Immediate data or invalidated rkey.
@@ -334,16 +336,29 @@ payload! {
         status: Bits<8>,
     }
 
-    /// A WQE to read (responder and `track` to `place_order` to `rq_fetch`), one for each [`Place`] with a list, in order.
+    /// A WQE to read (responder and `track` to `place_order` to `rq_fetch`), one for each [`Place`] with a list or a number,
+    /// in order.
     RqRead {
-        /// Host address of its first slot.
+        /// Host address of its first slot; of a shared receive queue, with `takes`, that of its number.
         addr: Bits<64>,
         /// Its slots, 1 to 8.
         slots: Bits<4>,
         /// Of these, slots read at `addr`; the ring wraps behind them.
         head: Bits<4>,
-        /// Address of the ring, where the others are read.
+        /// Address of the ring, where the others are read; of a shared receive queue, that of its WQEs.
         base: Bits<64>,
+        /// Its slots are wanted; else its number alone.
+        list: Bit,
+        /// It is of a shared receive queue.
+        shared: Bit,
+        /// Of a shared receive queue: queue pair.
+        qpn: Bits<16>,
+        /// Log2 of the WQEs of that queue.
+        log: Bits<4>,
+        /// The queue pair takes it; else it is the one that it took last.
+        takes: Bit,
+        /// The [`Place`] is `numbered`.
+        numbered: Bit,
     }
 
     /// A slot of a WQE (`rq_fetch` to `scatter`): the slots of one WQE for every [`Place`] with a list, in order.

@@ -62,6 +62,8 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     pub place: StreamIn<Place>,
     /// WQEs of the placements with a list (`rq_fetch`).
     pub slots: StreamIn<RqSlot>,
+    /// Numbers of the receive WQEs that the placements with `numbered` complete (`rq_fetch`).
+    pub numbers: StreamIn<Bits<16>>,
     /// Payload (packet buffer).
     pub payload: PayloadIn<W>,
     /// Memory region check.
@@ -113,6 +115,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
     fn update(&mut self) {
         forward!(place <= walk.place);
         forward!(slots <= walk.slots);
+        forward!(numbers <= walk.numbers);
         forward!(mr_guard.s <= walk.m);
         forward!(tails.s <= walk.tail);
         forward!(mr <= mr_guard.mr);

@@ -10,12 +10,16 @@
 //!                                                                     tail (place without its list)
 //! ```
 //!
+//! A placement that completes a receive WQE of a shared receive queue waits for the number of it, which its CQE names. One
+//! that could not be read ([`NO_NUMBER`]) makes the WQE unusable, also of a WRITE with immediate.
+//!
 //! A placement ends, and its tail leaves, with the last slot of its WQE, also if its list ends before: so what waits for
 //! placements waits for the reads of their WQEs too.
 //!
 //! Latency: 3 cycles; of a placement without a list one, as it comes past the walk when no entry is under way.
 //! Throughput: an entry a cycle; a placement with a list takes the cycles of that, and one for every slot behind it.
 //! `tail.ready` is waited for.
+use ferroce_proto::abi::cq::NO_NUMBER;
 use ferroce_proto::abi::wqe::{MAX_SGE, RECV_SGES_FIRST, RecvWqe, SGE_BYTES, SendWqe, Sge};
 
 use super::types::{Entry, Packet, Tail, Target};
@@ -38,6 +42,8 @@ pub struct Walk {
     pub place: StreamIn<Place>,
     /// WQEs of the placements with a list.
     pub slots: StreamIn<RqSlot>,
+    /// Numbers of the placements that are `numbered`.
+    pub numbers: StreamIn<Bits<16>>,
     /// The placements again, without what their list needs.
     pub tail: StreamOut<Tail>,
     /// Pieces, at least one a placement.
@@ -96,13 +102,16 @@ impl Logic for Walk {
         let long = (count > LONGEST) | (count.slice::<6>(2) >= slots.payload.slots.resize::<6>());
         let list = has_list(place.payload.kind);
         let ended = (count <= 1) | ((at == 3) & slots.payload.last);
-        let accept = go & place.valid & tail.ready & !dropping;
+        let numbered = place.payload.numbered;
+        let accept = go & place.valid & tail.ready & !dropping & (!numbered | numbers.valid);
+        let lost = numbered & (numbers.payload == NO_NUMBER);
         let plain = accept & !list;
         // No entry is before `target`.
         let clear = !entry_valid & !skipped_valid;
         let listed = accept & list & slots.valid;
         let drops = dropping & slots.valid & tail.ready;
         place.ready = plain | (((listed & ended) | drops) & slots.payload.last);
+        numbers.ready = place.ready & numbered;
         slots.ready = (dropping & tail.ready) | (listed & ((at == 3) | ended));
         // Bytes of a placement without a list.
         let direct: Bits<13> = if place.payload.kind == PlaceKind::Write {
@@ -111,6 +120,10 @@ impl Logic for Walk {
             0
         };
         copy!(packet <= place.payload; qpn, kind, incarnation, unreliable, complete, reset, answer, closed);
+        if lost {
+            packet.kind = PlaceKind::Recv;
+            packet.unreliable = false;
+        }
         packet.opens = !place.payload.offset.any();
         if drops {
             dropping = !slots.payload.last;
@@ -129,7 +142,7 @@ impl Logic for Walk {
             entry.offset = bits::<32>(0);
             entry.first = true;
             entry.last = true;
-            entry.broken = false;
+            entry.broken = lost;
             entry.plen = direct;
             copy!(entry <= place.payload; pd, lane, beats);
             entry.packet = packet;
@@ -156,6 +169,9 @@ impl Logic for Walk {
             qpn, kind, incarnation, end, ack, unreliable, psn, msn, syndrome, complete, cqn,
             cqe_opcode, status, wqe_index, byte_len, imm, with_imm, with_inv, solicited, src_qpn,
             pkey, grh, reset, rsp_flush, last_wqe, reply, answer, implied, data, closed);
+        if numbered {
+            tail.payload.wqe_index = numbers.payload;
+        }
 
         // Skip: what is left of the offset passes over whole entries.
         let to_skip = if entry.first { entry.offset } else { skip };
@@ -203,7 +219,7 @@ impl Logic for Walk {
                 target.pd = place.payload.pd;
                 target.last = true;
                 target.short = false;
-                target.broken = false;
+                target.broken = lost;
                 copy!(target <= place.payload; lane, beats);
                 target.packet = packet;
                 target.inv = false;

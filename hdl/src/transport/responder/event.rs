@@ -92,8 +92,7 @@ payload! {
         srqn: Bits<16>,
     }
 
-    /// A packet for the responder: a request, or beats to discard. A datagram comes as two requests, as if it were a SEND
-    /// of two packets: its GRH, and its payload.
+    /// A packet for the responder: a request, or beats to discard. A datagram comes as a SEND of two: its GRH, its payload.
     RqRequest {
         /// Queue pair.
         qpn: Bits<16>,
@@ -135,7 +134,7 @@ payload! {
         solicited: Bit,
         /// BTH PSN.
         psn: Bits<24>,
-        /// Address of RETH or AtomicETH.
+        /// Address of RETH or AtomicETH; of a SEND, once it passed the state, that of the WQEs of a shared receive queue.
         va: Bits<64>,
         /// Its rkey; of a SEND, once it passed the state, the protection domain of the queue pair.
         rkey: Bits<32>,
@@ -165,7 +164,7 @@ payload! {
         mtu: Bits<3>,
         /// READs and atomics a peer may have outstanding.
         max_dest_rd_atomic: Bits<5>,
-        /// Address of the receive queue.
+        /// Address of the receive queue; once it passed the state, that of the numbers of a shared one.
         rq_base: Bits<64>,
         /// Log2 of its entries.
         rq_log: Bits<4>,
@@ -330,6 +329,10 @@ payload! {
         index: Bits<16>,
         /// Its place in the ring.
         slot: Bits<16>,
+        /// The packet takes it now.
+        takes: Bit,
+        /// It is shared.
+        shared: Bit,
         /// PSN expected.
         psn: Bits<24>,
         /// A READ or atomic was executed.

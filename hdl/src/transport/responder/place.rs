@@ -37,7 +37,7 @@ pub struct PlaceBuilder {
     out_valid: Reg<Bit>,
     out: Dff<Place>,
     out_read: Reg<Bit>,
-    slots: Dff<Bits<4>>,
+    wqe: Dff<RqRead>,
     out_reply: Reg<Bit>,
     answer: Dff<Reply>,
 }
@@ -50,7 +50,7 @@ impl Logic for PlaceBuilder {
 
     #[kernel]
     fn update(&mut self) {
-        // a WRITE goes to its address, a SEND by the receive WQE in its slot of the ring
+        // a WRITE goes to its address
         let mut offset = decision.done;
         let mut base = decision.va;
         out.key = decision.rkey;
@@ -59,13 +59,7 @@ impl Logic for PlaceBuilder {
             base = request.va;
             out.key = request.rkey;
         }
-        let wqe = decision.slot.resize::<32>() << request.rq_stride;
-        let mut distance = offset;
-        if request.send {
-            base = request.rq_base;
-            distance = wqe << 6;
-        }
-        out.addr = base + distance.resize::<64>();
+        out.addr = base + offset.resize::<64>();
         out.kind = PlaceKind::Discard;
         if decision.accepted & request.send {
             out.kind = PlaceKind::Recv;
@@ -176,17 +170,32 @@ impl Logic for PlaceBuilder {
                 | decision.reset
                 | decision.rsp_flush
                 | decision.last_wqe);
-        out_read = valid & decision.accepted & request.send;
+
+        // the receive WQE in its slot of the ring, or its number in that of a shared queue
+        let numbered = completes & decision.shared;
+        let list = decision.accepted & request.send;
+        out.numbered = numbered;
+        out_read = valid & (list | numbered);
+        let slot = decision.slot.resize::<32>();
+        let mut distance = (slot << request.rq_stride) << 6;
+        if decision.shared {
+            distance = slot << 1;
+        }
+        wqe.addr = request.rq_base + distance.resize::<64>();
+        wqe.base = request.va;
         // aligned to its size, so it never wraps
-        slots = bits::<4>(1) << request.rq_stride;
+        wqe.slots = bits::<4>(1) << request.rq_stride;
+        wqe.head = bits::<4>(1) << request.rq_stride;
+        wqe.list = list;
+        copy!(wqe <= decision; qpn, shared);
+        wqe.log = request.rq_log;
+        wqe.takes = decision.packet & decision.takes;
+        wqe.numbered = numbered;
 
         place_valid = out_valid;
         place = out;
         read_valid = out_read;
-        read.addr = out.addr;
-        read.slots = slots;
-        read.head = slots;
-        read.base = out.addr;
+        read = wqe;
         reply_valid = out_reply;
         reply = answer;
     }

@@ -146,11 +146,12 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
             taken.rkey = head.pd.resize::<32>();
         }
         if head.srq_valid {
-            taken.rq_base = srqs.shape.base;
+            taken.rq_base = srqs.shape.numbers;
             taken.rq_log = srqs.shape.log;
             taken.rq_stride = srqs.shape.stride;
             if head.send {
                 taken.pd = srqs.shape.pd;
+                taken.va = srqs.shape.base;
             }
         }
         request_5 = taken;
@@ -219,6 +220,12 @@ impl<const Q: usize, const S: usize> Logic for RqStateTable<Q, S> {
         w_decision.incarnation = current.incarnation;
         w_decision.index = own;
         w_decision.slot = own & ring_5;
+        w_decision.takes = outcome.takes;
+        w_decision.shared = if packet {
+            request_5.srq_valid
+        } else {
+            flush_5.shared
+        };
         copy!(w_decision <= current; psn, asked, asked_psn, msn, done, va, rkey);
         w_decision.cqn = flush_5.cqn;
         w_request = request_5;

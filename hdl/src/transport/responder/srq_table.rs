@@ -41,9 +41,11 @@ payload! {
 
     /// What is kept of an `SrqCtx`.
     SrqShape {
-        /// Address of the ring.
+        /// Address of the WQEs.
         base: Bits<64>,
-        /// Log2 of its entries.
+        /// Address of the ring of numbers.
+        numbers: Bits<64>,
+        /// Log2 of the entries of both.
         log: Bits<4>,
         /// Log2 of the slots of a receive WQE.
         stride: Bits<2>,
@@ -138,9 +140,8 @@ impl<const S: usize> Logic for SrqTable<S> {
     fn update(&mut self) {
         images.we = image_we;
         images.waddr = image_srqn;
-        images.wdata.base = image.base;
         images.wdata.log = image.log_size;
-        copy!(images.wdata <= image; stride, pd, eqn);
+        copy!(images.wdata <= image; base, numbers, stride, pd, eqn);
         images.re = true;
         images.raddr = srqn.low::<S>();
         shape = images.rdata;

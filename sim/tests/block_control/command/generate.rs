@@ -123,6 +123,7 @@ fn srq(rng: &mut Rng) -> SrqCtx {
     let noise: [u8; 64] = std::array::from_fn(|_| rng.u8(..));
     SrqCtx {
         base: aligned(rng, 6),
+        numbers: aligned(rng, 6),
         eqn: below(rng, E) as u8,
         ..SrqCtx::parse(&noise)
     }

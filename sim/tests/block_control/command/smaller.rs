@@ -89,12 +89,14 @@ fn shared_receive_queues() {
     let mut rig = Rig::new::<512, 64>(4, 0);
     let image = SrqCtx {
         base: 0x7f00_0000_0040,
+        numbers: 0x7f00_0000_0080,
         eqn: 3,
         log_size: 15,
         stride: 3,
         limit: 0xffff,
         pd: 0xff_ffff,
         rsv0: 0,
+        rsv1: 0,
     };
     let with = |opcode, image: SrqCtx| Command::new(opcode, 3).with(image.emit());
     let arm = || with(opcode::ARM_SRQ, image);
@@ -116,6 +118,10 @@ fn shared_receive_queues() {
         for bad in [
             SrqCtx {
                 base: image.base | 0x20,
+                ..image
+            },
+            SrqCtx {
+                numbers: image.numbers | 0x20,
                 ..image
             },
             SrqCtx { eqn: 4, ..image },

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ferroce_hdl::bus::axi::burst_bytes;
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cq::{NO_NUMBER, status};
 use ferroce_proto::abi::mr::{Access, MrCtx, Right};
 use ferroce_proto::abi::wqe::{
     MAX_SGE, RECV_SGES_FIRST, RecvWqe, SEND_SGES_FIRST, SGE_BYTES, SLOT_BYTES, SendWqe, Sge,
@@ -125,6 +125,8 @@ pub(super) struct Placement {
     pub(super) msn: u32,
     pub(super) syndrome: u8,
     pub(super) complete: bool,
+    /// Of the receive WQE of a shared receive queue that it completes.
+    pub(super) number: Option<u16>,
     pub(super) status: u8,
     pub(super) reply: bool,
     pub(super) answer: bool,
@@ -319,8 +321,12 @@ impl Model {
                 (p.answer && p.closed).then_some((false, p.status, self.bursts as u16));
             return outcome;
         }
+        let lost = p.number == Some(NO_NUMBER);
         let mut result = self.pieces(p);
-        if p.kind == 1 && p.unreliable {
+        if lost {
+            result = Err((3, status::LOC_QP_OP_ERR));
+        }
+        if p.kind == 1 && p.unreliable && !lost {
             let late = p.offset > 0 && self.dropping.contains(&p.qpn);
             if late || result.is_err() {
                 self.dropping.insert(p.qpn);
@@ -330,7 +336,7 @@ impl Model {
                 return outcome;
             }
         }
-        if p.kind == 2 && p.unreliable {
+        if p.kind == 2 && p.unreliable && !lost {
             let late = p.offset > 0 && self.dropping.contains(&p.qpn);
             if late || matches!(result, Err((1, _))) {
                 self.dropping.insert(p.qpn);
@@ -373,7 +379,7 @@ impl Model {
                     }
                     outcome.error = Some((0x60 | code, found));
                 }
-                let own = p.kind == 2 && code != 2;
+                let own = (p.kind == 2 || lost) && code != 2;
                 let reported = if own { found } else { status::WR_FLUSH_ERR };
                 outcome.cqe = due(reported, self.bursts);
                 outcome.answer = p.answer.then_some((false, found, self.bursts as u16));

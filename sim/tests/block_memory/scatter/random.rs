@@ -1,6 +1,6 @@
 //! Placements at random.
 
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cq::{NO_NUMBER, status};
 use ferroce_proto::abi::wqe::Sge;
 
 use super::model::{Placement, Wqe};
@@ -113,6 +113,13 @@ impl Setup {
             }
         }
         p.data = (0..len).map(|_| rng.u8(..)).collect();
+        if p.complete && rng.bool() {
+            p.number = Some(rng.u16(..1 << 15));
+            if rng.u8(..32) == 0 {
+                p.number = Some(NO_NUMBER);
+                p.wqe.unreadable = Some(0);
+            }
+        }
         p
     }
 }

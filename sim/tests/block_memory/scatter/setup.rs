@@ -54,6 +54,7 @@ pub(super) struct Setup {
     pub(super) writer: Writer,
     pub(super) place: StreamSource,
     pub(super) slots: StreamSource,
+    pub(super) numbers: StreamSource,
     pub(super) payload: StreamSource,
     pub(super) ack: StreamSink,
     pub(super) answer: StreamSink,
@@ -86,6 +87,7 @@ impl Setup {
             writer: Writer::new(dut, memory.clone(), K, pauses),
             place: StreamSource::new(dut, "place", pauses).unwrap(),
             slots: StreamSource::new(dut, "slots", pauses).unwrap(),
+            numbers: StreamSource::new(dut, "numbers", pauses).unwrap(),
             payload: payload.unwrap(),
             ack: StreamSink::new(dut, "ack", pauses).unwrap(),
             answer: StreamSink::new(dut, "answer", pauses).unwrap(),
@@ -114,6 +116,7 @@ impl Setup {
             writer,
             place,
             slots,
+            numbers,
             payload,
             ack,
             answer,
@@ -125,7 +128,7 @@ impl Setup {
         act(
             &mut self.bench,
             &mut [
-                regions, writer, place, slots, payload, ack, answer, cq, error, owners,
+                regions, writer, place, slots, numbers, payload, ack, answer, cq, error, owners,
             ],
         )
     }
@@ -169,6 +172,7 @@ impl Setup {
             ("msn", p.msn.into()),
             ("syndrome", p.syndrome.into()),
             ("complete", p.complete.into()),
+            ("numbered", p.number.is_some().into()),
             ("status", p.status.into()),
             ("reply", p.reply.into()),
             ("answer", p.answer.into()),
@@ -178,7 +182,7 @@ impl Setup {
         ];
         // Fields that pass through unchanged.
         let rng = self.bench.rng();
-        let through = [
+        let mut through = [
             ("cqn", "cqn", u64::from(rng.u16(..))),
             ("cqe_opcode", "opcode", u64::from(rng.u8(..))),
             ("wqe_index", "wqe_index", u64::from(rng.u16(..))),
@@ -200,6 +204,11 @@ impl Setup {
             .iter()
             .fold(place, |item, &(field, _, value)| item.with(field, value));
         self.place.push(place);
+        if let Some(number) = p.number {
+            through[2].2 = number.into();
+            let item = self.numbers.item();
+            self.numbers.push(item.with("payload", number.into()));
+        }
         if p.kind >= 2 {
             for (n, slot) in p.wqe.bytes().chunks(64).enumerate() {
                 let item = self

@@ -30,6 +30,7 @@ impl Rq {
         } else {
             opcode.is_start()
         };
+        let fresh = takes && self.unused.is_none();
         let taken = if takes { self.take() } else { None };
         if takes && taken.is_none() && !reliable {
             self.abandon();
@@ -63,6 +64,10 @@ impl Rq {
         // A SEND takes its receive WQE with its first packet.
         message.recv = taken.or(message.recv);
         let wqe = message.recv.unwrap_or(0);
+        let completes = opcode.is_end() && (!write || opcode.has_imm());
+        if !write || completes && self.ctx.srq_valid {
+            out.read = Some(self.wqe_read(wqe, [fresh, !write, completes]));
+        }
         let expected = self.psn;
         if reliable {
             self.psn = Psn::new(self.psn).next().value();
@@ -77,16 +82,14 @@ impl Rq {
                 1
             }
             (false, _) => {
-                let (addr, stride, pd) = self.wqe_place(wqe);
-                fields = vec![("pd", pd.into())];
-                fields.extend([("addr", addr), ("offset", message.done.into())]);
+                fields = vec![("pd", self.list_pd().into())];
+                fields.push(("offset", message.done.into()));
                 fields.push(("key", self.ctx.pd.into()));
-                out.read = Some((addr, stride.into()));
                 2
             }
         };
         message.done += p.plen;
-        if opcode.is_end() && (!write || opcode.has_imm()) {
+        if completes {
             let opcode_of_cqe = if write {
                 cqe_opcode::RECV_WRITE_IMM
             } else {
@@ -98,6 +101,7 @@ impl Rq {
                 ("cqe_opcode", opcode_of_cqe.into()),
                 ("status", 0),
                 ("wqe_index", wqe.into()),
+                ("numbered", self.ctx.srq_valid.into()),
                 ("byte_len", message.done.into()),
                 ("with_imm", opcode.has_imm().into()),
                 ("with_inv", opcode.has_ieth().into()),
@@ -144,17 +148,49 @@ impl Rq {
         out.place = self.place(p, 0, vec![("reply", 1)], None);
     }
 
-    /// Where a receive WQE stands: address, log2 of its slots; and the protection domain of its list.
-    pub(super) fn wqe_place(&self, index: u16) -> (u64, u8, u32) {
-        let rq = &self.ctx;
-        let (base, log, stride, pd) = if rq.srq_valid {
-            let srq = self.srqs.get(rq.srqn).ctx;
-            (srq.base, srq.log_size, srq.stride, srq.pd)
+    /// Protection domain of the lists of receive WQEs.
+    pub(super) fn list_pd(&self) -> u32 {
+        if self.ctx.srq_valid {
+            self.srqs.get(self.ctx.srqn).ctx.pd
         } else {
-            (rq.rq_base, rq.rq_log, rq.rq_stride, rq.pd)
-        };
-        let entry = u64::from(index) & ((1 << log) - 1);
-        (base.wrapping_add(entry << (6 + stride)), stride, pd)
+            self.ctx.pd
+        }
+    }
+
+    /// What is to be read of the receive WQE of ordinal `index`. It is taken now or was before, its list is wanted or not,
+    /// and it completes or not.
+    pub(crate) fn wqe_read(
+        &self,
+        index: u16,
+        [takes, list, completes]: [bool; 3],
+    ) -> Vec<(&'static str, u64)> {
+        let rq = &self.ctx;
+        let entry = |log: u8| u64::from(index) & ((1 << log) - 1);
+        let shape = |stride: u8| [("slots", 1 << stride), ("head", 1 << stride)];
+        let mut fields = vec![
+            ("list", u64::from(list)),
+            ("shared", rq.srq_valid.into()),
+            ("numbered", (rq.srq_valid && completes).into()),
+        ];
+        if !rq.srq_valid {
+            let addr = rq
+                .rq_base
+                .wrapping_add(entry(rq.rq_log) << (6 + rq.rq_stride));
+            fields.push(("addr", addr));
+            fields.extend(shape(rq.rq_stride));
+            return fields;
+        }
+        let srq = self.srqs.get(rq.srqn).ctx;
+        fields.extend([("qpn", self.qpn.into()), ("takes", takes.into())]);
+        if takes {
+            let addr = srq.numbers.wrapping_add(entry(srq.log_size) << 1);
+            fields.extend([("addr", addr), ("log", srq.log_size.into())]);
+        }
+        if list {
+            fields.push(("base", srq.base));
+            fields.extend(shape(srq.stride));
+        }
+        fields
     }
 
     /// PSNs that a request takes.

@@ -40,8 +40,8 @@ struct Message {
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) place: Option<Place>,
-    /// Address and log2 slots of the receive WQE to read.
-    pub(crate) read: Option<(u64, u64)>,
+    /// Receive WQE to read, or its number.
+    pub(crate) read: Option<Vec<(&'static str, u64)>>,
     /// READ or atomic to answer.
     pub(crate) reply: Option<Vec<(&'static str, u64)>>,
     /// Event and detail.

@@ -42,7 +42,7 @@ impl Rq {
         }
         if executed(p).is_none() || p.plen > mtu(&self.ctx) {
             out.counts.push("invalid_request_errors");
-        } else if let Some(index) = self.take() {
+        } else if let (fresh, Some(index)) = (self.unused.is_none(), self.take()) {
             out.counts.push("rx_send_requests");
             self.establish(&mut out);
             self.message = Some(Message {
@@ -53,7 +53,8 @@ impl Rq {
                 done: 40,
                 recv: Some(index),
             });
-            self.fill(grh, index, vec![("offset", 0)], &mut out);
+            out.read = Some(self.wqe_read(index, [fresh, true, false]));
+            self.fill(grh, vec![("offset", 0)], &mut out);
         }
         out
     }
@@ -75,6 +76,7 @@ impl Rq {
                 ("cqe_opcode", cqe_opcode::RECV.into()),
                 ("status", 0),
                 ("wqe_index", index.into()),
+                ("numbered", self.ctx.srq_valid.into()),
                 ("byte_len", u64::from(p.plen) + 40),
                 ("with_imm", with_imm.into()),
                 ("with_inv", 0),
@@ -86,24 +88,17 @@ impl Rq {
             if with_imm {
                 fields.push(("imm", p.imm.into()));
             }
-            self.fill(p, index, fields, &mut out);
+            out.read = Some(self.wqe_read(index, [false, true, true]));
+            self.fill(p, fields, &mut out);
         }
         out
     }
 
-    /// Scatters by the receive WQE `index`.
-    fn fill(
-        &self,
-        p: &Packet,
-        index: u16,
-        mut fields: Vec<(&'static str, u64)>,
-        out: &mut Outcome,
-    ) {
-        let (addr, stride, pd) = self.wqe_place(index);
-        fields.extend([("addr", addr), ("pd", pd.into())]);
+    /// Scatters by the receive WQE.
+    fn fill(&self, p: &Packet, mut fields: Vec<(&'static str, u64)>, out: &mut Outcome) {
+        fields.push(("pd", self.list_pd().into()));
         fields.push(("unreliable", 1));
         fields.push(("incarnation", self.incarnation.into()));
-        out.read = Some((addr, stride.into()));
         out.place = self.place(p, 2, fields, None);
     }
 }

@@ -158,6 +158,7 @@ fn random_traffic(idle: Pauses, back: Pauses, cycles: u64, spoilt: f64) -> Count
     for srqn in SRQNS {
         let ctx = SrqCtx {
             base: rng.u64(..) & !63,
+            numbers: rng.u64(..) & !63,
             log_size: rng.u8(2..=6),
             stride: rng.u8(0..=3),
             eqn: rng.u8(..),

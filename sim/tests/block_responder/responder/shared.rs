@@ -10,15 +10,17 @@ use crate::reference::{Command, Packet};
 use crate::rig::{Event, Rig};
 
 const SRQN: u16 = 2;
-/// A ring of 4 receive WQEs of 4 slots at 0x8000.
+/// A ring of 4 receive WQEs of 4 slots at 0x8000, their numbers at 0xc000.
 const SRQ: SrqCtx = SrqCtx {
     base: 0x8000,
+    numbers: 0xc000,
     log_size: 2,
     stride: 2,
     rsv0: 0,
     eqn: 5,
     limit: 0,
     pd: 0x99,
+    rsv1: 0,
 };
 /// Receives from it.
 const SHARED: RqCtx = RqCtx {
@@ -75,9 +77,18 @@ fn messages_of_two_queue_pairs_take_receive_wqes_in_their_order() {
             other(packet(Opcode::RcSendLast, 2, 4)),
         ],
     );
-    let field = |name: &str| places.iter().map(|p| p.get(name)).collect::<Vec<_>>();
-    assert_eq!(field("addr"), [0x8000, 0x8100, 0x8200, 0x8000, 0x8200]);
-    assert_eq!(field("pd"), [0x99; 5], "that of the shared queue");
+    assert!(places.iter().all(|place| place.get("pd") == 0x99));
+    let of = |name: &str| rig.fetched.iter().map(|read| read.get(name)).collect();
+    let (queues, takes): (Vec<_>, Vec<_>) = (of("qpn"), of("takes"));
+    assert_eq!(queues, [5, 6, 6, 5, 6]);
+    assert_eq!(takes, [1, 1, 1, 0, 0]);
+    assert_eq!(
+        rig.fetched[..3]
+            .iter()
+            .map(|read| read.get("addr"))
+            .collect::<Vec<_>>(),
+        [0xc000, 0xc002, 0xc004]
+    );
     assert_eq!(completed(&places), [[6, 1, 0], [5, 0, 0], [6, 2, 0]]);
     rig.finish();
 }
@@ -97,7 +108,8 @@ fn the_ring_wraps() {
     let mut rig = rig(SHARED, SRQ, 4);
     for psn in 0..9 {
         let places = send(&mut rig, [only(psn)]);
-        assert_eq!(places[0].get("addr"), 0x8000 + u64::from(psn % 4) * 256);
+        let read = rig.fetched.pop().expect("its number is read");
+        assert_eq!(read.get("addr"), 0xc000 + u64::from(psn % 4) * 2);
         assert_eq!(places[0].get("wqe_index"), u64::from(psn));
         post(&mut rig, psn as u16 + 5);
     }
@@ -127,6 +139,11 @@ fn immediate_data_of_a_write_takes_one_and_has_its_own_domain() {
     assert_eq!(places[0].get("pd"), u64::from(CTX.pd));
     assert_eq!(completed(&places), [[5, 0, 0]]);
     assert_eq!(acks(&places), [[1, 1, 0x2c]]);
+    let read = &rig.fetched[0];
+    assert_eq!(
+        ["takes", "list", "numbered"].map(|name| read.get(name)),
+        [1, 0, 1]
+    );
     rig.finish();
 }
 
@@ -237,7 +254,7 @@ fn a_datagram_takes_one() {
     };
     let places = send(&mut rig, [other(datagram()), datagram()]);
     assert_eq!(completed(&places), [[6, 0, 0]]);
-    assert_eq!(places[0].get("addr"), 0x8000);
+    assert_eq!(rig.fetched[0].get("base"), 0x8000);
     assert_eq!(places[0].get("pd"), 0x99);
     rig.finish();
 }

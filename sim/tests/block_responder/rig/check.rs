@@ -74,10 +74,9 @@ impl Rig {
     pub(super) fn expect(&mut self, qpn: u32, outcome: Outcome) {
         if let Some(place) = outcome.place {
             self.announced += 1;
-            self.expected_places.push_back(place);
+            self.expected_places.push_back((place, outcome.read));
         }
         self.expected_limits.extend(self.srqs.low());
-        self.expected_reads.extend(outcome.read);
         self.expected_replies.extend(outcome.reply);
         let failure = outcome.failure;
         self.expected_failures
@@ -93,6 +92,21 @@ impl Rig {
         }));
     }
 
+    pub(super) fn is_settled(&self) -> bool {
+        self.waiting() == (0, 0)
+            && self.expected_places.is_empty()
+            && self.expected_reads.is_empty()
+            && self.early_reads.is_empty()
+            && self.expected_replies.is_empty()
+            && self.expected_failures.is_empty()
+            && self.expected_answers.is_empty()
+            && self.expected_limits.is_empty()
+            && self
+                .expected_flushes
+                .iter()
+                .all(std::collections::VecDeque::is_empty)
+    }
+
     #[track_caller]
     pub(super) fn compare(&mut self) {
         while let Some((cycle, item)) = self.places.pop() {
@@ -102,7 +116,10 @@ impl Rig {
             } else {
                 self.placed += 1;
                 match self.expected_places.pop_front() {
-                    Some(Place(fields)) => difference(&item, &fields),
+                    Some((Place(fields), read)) => {
+                        self.expected_reads.extend(read);
+                        difference(&item, &fields)
+                    }
                     None => Some(format!("placement not expected: {item:?}")),
                 }
             };
@@ -112,13 +129,17 @@ impl Rig {
             self.seen.push((cycle, item));
         }
         while let Some((_, item)) = self.reads.pop() {
-            assert_eq!(item.get("head"), item.get("slots"), "a WQE in one piece");
-            let got = (item.get("addr"), item.get("slots"));
-            let expected = self
-                .expected_reads
-                .pop_front()
-                .map(|(addr, log)| (addr, 1 << log));
-            assert_eq!(Some(got), expected, "WQE read");
+            self.early_reads.push_back(item);
+        }
+        while let Some(fields) = self.expected_reads.front() {
+            let Some(item) = self.early_reads.pop_front() else {
+                break;
+            };
+            if let Some(problem) = difference(&item, fields) {
+                panic!("{}", self.bench.failure(problem));
+            }
+            self.expected_reads.pop_front();
+            self.fetched.push(item);
         }
         while let Some((_, item)) = self.replies.pop() {
             let fields = self.expected_replies.pop_front().expect("one a request");
@@ -174,10 +195,16 @@ impl Rig {
         let Some(index) = index else {
             return difference(item, &fields);
         };
+        let qp = &self.qps[qpn];
+        if qp.ctx.srq_valid {
+            let read = qp.wqe_read(index, [false, false, true]);
+            self.expected_reads.push_back(read);
+        }
         let completion = [
             ("cqn", self.qps[qpn].ctx.cqn.into()),
             ("cqe_opcode", 0x80),
             ("wqe_index", index.into()),
+            ("numbered", self.qps[qpn].ctx.srq_valid.into()),
             ("byte_len", 0),
             ("with_imm", 0),
             ("with_inv", 0),

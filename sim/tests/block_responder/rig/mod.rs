@@ -69,9 +69,12 @@ pub(crate) struct Rig {
     sent_packets: VecDeque<(Packet, u8, usize)>,
     sent_events: [VecDeque<(u32, Event)>; 3],
     sent_errors: VecDeque<(u32, [u8; 4])>,
-    expected_places: VecDeque<Place>,
+    /// With what is to be read for them.
+    expected_places: VecDeque<(Place, Option<Fields>)>,
     expected_flushes: Vec<VecDeque<Flush>>,
-    expected_reads: VecDeque<(u64, u64)>,
+    /// Of the placements that arrived, and the reads whose placement did not.
+    expected_reads: VecDeque<Fields>,
+    early_reads: VecDeque<Item>,
     expected_replies: VecDeque<Vec<(&'static str, u64)>>,
     expected_failures: VecDeque<(u32, u8, u8)>,
     /// `None` if only that there is an answer counts.
@@ -82,11 +85,16 @@ pub(crate) struct Rig {
     placed: u64,
     /// Placements that arrived, for directed tests.
     pub(crate) seen: Vec<(u64, Item)>,
+    /// Receive WQEs to read, for directed tests.
+    pub(crate) fetched: Vec<Item>,
     /// READs and atomics to answer, for directed tests.
     pub(crate) asked: Vec<Item>,
     /// Shared receive queues reported so far.
     pub(crate) limits_seen: usize,
 }
+
+/// Fields of an item and what they are to be.
+type Fields = Vec<(&'static str, u64)>;
 
 impl Rig {
     /// After reset and sweep. `idle` are the pauses of the sources, `back` those of the sinks.
@@ -117,6 +125,7 @@ impl Rig {
             expected_places: VecDeque::new(),
             expected_flushes: (0..1 << Q).map(|_| VecDeque::new()).collect(),
             expected_reads: VecDeque::new(),
+            early_reads: VecDeque::new(),
             expected_replies: VecDeque::new(),
             expected_failures: VecDeque::new(),
             expected_answers: VecDeque::new(),
@@ -125,6 +134,7 @@ impl Rig {
             announced: 0,
             placed: 0,
             seen: Vec::new(),
+            fetched: Vec::new(),
             asked: Vec::new(),
             limits_seen: 0,
             bench,
@@ -161,6 +171,7 @@ impl Rig {
         self.qps = (0..1 << Q).map(|qpn| Rq::new(qpn, &self.srqs)).collect();
         self.expected_places.clear();
         self.expected_reads.clear();
+        self.early_reads.clear();
         self.expected_replies.clear();
         self.expected_failures.clear();
         self.reset();
@@ -352,17 +363,6 @@ impl Rig {
     pub(crate) fn has_packets(&self, qpn: u32) -> bool {
         let mut waiting = self.sent_packets.iter();
         waiting.any(|(packet, ..)| packet.qpn % (1 << Q) == qpn)
-    }
-
-    fn is_settled(&self) -> bool {
-        self.waiting() == (0, 0)
-            && self.expected_places.is_empty()
-            && self.expected_reads.is_empty()
-            && self.expected_replies.is_empty()
-            && self.expected_failures.is_empty()
-            && self.expected_answers.is_empty()
-            && self.expected_limits.is_empty()
-            && self.expected_flushes.iter().all(VecDeque::is_empty)
     }
 
     /// Runs until everything that was sent has had its effect, and no more than that.

@@ -119,6 +119,12 @@ impl Logic for TrackRules {
         read.slots = terms.slots.resize::<4>();
         read.head = terms.head.resize::<4>();
         read.base = terms.base;
+        read.list = true;
+        read.shared = false;
+        read.qpn = bits::<16>(0);
+        read.log = bits::<4>(0);
+        read.takes = false;
+        read.numbered = false;
 
         copy!(made <= track_event; psn, packets, length);
         made.slot = slot;

@@ -1,18 +1,29 @@
-//! WQE fetch against reads that answer late.
+//! WQE fetch against reads that answer late, and the numbers of WQEs of shared receive queues.
 
-use std::collections::VecDeque;
+mod numbers;
+
+use std::collections::{HashMap, VecDeque};
 
 use fastrand::Rng;
 use ferroce_hdl::queue::rq_fetch::RqFetch;
+use ferroce_proto::abi::cq::NO_NUMBER;
 use ferroce_sim::bench::{Agent, Bench, StreamSink, StreamSource};
 use ferroce_sim::random::{Chance, Pauses};
 use ferroce_sim::verilator::{Dut, Input, Output};
 
-use super::drive::uneven;
+use super::drive::{Q, uneven};
 
 /// Word `index` of memory, 32 bits.
 fn word(index: u64) -> u32 {
     (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
+/// What is read as the number at an address.
+fn number_at(addr: u64) -> u16 {
+    if word(!addr).is_multiple_of(32) {
+        return NO_NUMBER;
+    }
+    (word(addr / 4) >> (8 * (addr & 2))) as u16
 }
 
 /// `dma_read` as its client sees it: requests answered in order, each a fixed time after it came.
@@ -30,8 +41,8 @@ struct Reader {
     delay: u64,
     pause: Chance,
     failure: Chance,
-    /// Cycle from which a beat may come, address, last of its request.
-    beats: VecDeque<(u64, u64, bool)>,
+    /// Cycle from which a beat may come, address, last of its request, of a number.
+    beats: VecDeque<(u64, u64, bool, bool)>,
     /// Slots asked for and whether a beat of them failed, in order.
     failed: VecDeque<(u64, bool)>,
     cycle: u64,
@@ -79,13 +90,19 @@ impl Agent for Reader {
             dut.set(self.error, rng.bool().into());
             return;
         }
-        let (_, addr, last) = self.beats.pop_front().expect("it is due");
-        let error = self.failure.hit(rng);
-        let words: Vec<u32> = (0..self.lanes / 4).map(|i| word(addr / 4 + i)).collect();
+        let (_, addr, last, is_number) = self.beats.pop_front().expect("it is due");
+        let error = if is_number {
+            number_at(addr) == NO_NUMBER
+        } else {
+            self.failure.hit(rng)
+        };
+        let first = addr / self.lanes * (self.lanes / 4);
+        let words: Vec<u32> = (0..self.lanes / 4).map(|i| word(first + i)).collect();
         dut.write(self.data, &words);
         dut.set(self.last, last.into());
         dut.set(self.error, error.into());
         match self.failed.back_mut() {
+            _ if is_number => {}
             Some(slot) if slot.0 == addr / 64 && addr % 64 != 0 => slot.1 |= error,
             _ => self.failed.push_back((addr / 64, error)),
         }
@@ -96,10 +113,11 @@ impl Agent for Reader {
         if dut.is_set(self.valid) && self.ready_now {
             let (addr, len) = (dut.get(self.addr), dut.get(self.len));
             self.reads.push((addr, len));
-            let beats = len / self.lanes;
-            self.beats.extend(
-                (0..beats).map(|i| (cycle + self.delay, addr + i * self.lanes, i + 1 == beats)),
-            );
+            let beats = len.div_ceil(self.lanes);
+            self.beats.extend((0..beats).map(|i| {
+                let at = addr + i * self.lanes;
+                (cycle + self.delay, at, i + 1 == beats, len == 2)
+            }));
             self.most_waiting = self.most_waiting.max(self.beats.len());
         }
         Ok(())
@@ -119,22 +137,47 @@ struct Run {
     bench: Bench,
     reads: StreamSource,
     slots: StreamSink,
+    numbers: StreamSink,
     reader: Reader,
-    /// Slots asked for: their number, whether it is the last one, and how many there are.
-    expected: VecDeque<(u64, bool, u64)>,
+    /// Slots asked for: their number, whether it is the last one, how many there are, and whether it counts as failed.
+    expected: VecDeque<(u64, bool, u64, bool)>,
+    expected_numbers: VecDeque<u64>,
+    /// The numbers that queue pairs took last.
+    held: HashMap<u64, u16>,
+}
+
+/// A WQE of a shared receive queue.
+#[derive(Clone, Copy)]
+struct Shared {
+    qpn: u64,
+    /// Address of the number, if it is taken.
+    takes: Option<u64>,
+    base: u64,
+    log: u64,
+    stride: u64,
+    list: bool,
+    numbered: bool,
 }
 
 impl Run {
     fn new<const W: usize>(idle: Pauses, back: Pauses, delay: u64, pause: f64) -> Self {
-        let bench = Bench::of(RqFetch::<W>::default).expect("the block builds");
+        let bench = Bench::of(RqFetch::<W, Q>::default).expect("the block builds");
         let mut run = Self {
             reads: StreamSource::new(bench.dut(), "s", idle).expect("a stream in"),
             slots: StreamSink::new(bench.dut(), "m", back).expect("a stream out"),
+            numbers: StreamSink::new(bench.dut(), "numbers", back).expect("a stream out"),
             reader: Reader::new(bench.dut(), delay, pause),
             expected: VecDeque::new(),
+            expected_numbers: VecDeque::new(),
+            held: HashMap::new(),
             bench,
         };
-        let mut agents: [&mut dyn Agent; 3] = [&mut run.reads, &mut run.slots, &mut run.reader];
+        let mut agents: [&mut dyn Agent; 4] = [
+            &mut run.reads,
+            &mut run.slots,
+            &mut run.numbers,
+            &mut run.reader,
+        ];
         run.bench.reset(&mut agents);
         run
     }
@@ -147,7 +190,8 @@ impl Run {
     /// A WQE whose slots from `head` on stand at `base`.
     fn push_wrapped(&mut self, addr: u64, slots: u64, head: u64, base: u64) {
         let item = self.reads.item().with("addr", addr).with("slots", slots);
-        self.reads.push(item.with("head", head).with("base", base));
+        let item = item.with("head", head).with("base", base).with("list", 1);
+        self.reads.push(item.with("shared", 0).with("numbered", 0));
         let at = |i| {
             if i < head {
                 addr / 64 + i
@@ -156,39 +200,73 @@ impl Run {
             }
         };
         self.expected
-            .extend((0..slots).map(|i| (at(i), i + 1 == slots, slots)));
+            .extend((0..slots).map(|i| (at(i), i + 1 == slots, slots, false)));
+    }
+
+    fn push_shared(&mut self, wqe: Shared) {
+        let slots = 1 << wqe.stride;
+        let item = self.reads.item().with("base", wqe.base).with("shared", 1);
+        let item = item.with("slots", slots).with("head", slots);
+        let item = item.with("qpn", wqe.qpn).with("log", wqe.log);
+        let item = item.with("takes", wqe.takes.is_some().into());
+        let item = item.with("addr", wqe.takes.unwrap_or(wqe.base));
+        let item = item.with("list", wqe.list.into());
+        self.reads.push(item.with("numbered", wqe.numbered.into()));
+        if let Some(addr) = wqe.takes {
+            let number = match number_at(addr) {
+                NO_NUMBER => NO_NUMBER,
+                number => number & ((1 << wqe.log) - 1),
+            };
+            self.held.insert(wqe.qpn, number);
+        }
+        let number = self.held[&wqe.qpn];
+        if wqe.numbered {
+            self.expected_numbers.push_back(number.into());
+        }
+        if wqe.list {
+            let lost = number == NO_NUMBER;
+            let place = if lost { 0 } else { u64::from(number) };
+            let first = (wqe.base >> 6) + (place << wqe.stride);
+            let slot = |i| (first + i, i + 1 == slots, slots, lost);
+            self.expected.extend((0..slots).map(slot));
+        }
     }
 
     fn step(&mut self) {
-        let mut agents: [&mut dyn Agent; 3] = [&mut self.reads, &mut self.slots, &mut self.reader];
+        let mut agents: [&mut dyn Agent; 4] = [
+            &mut self.reads,
+            &mut self.slots,
+            &mut self.numbers,
+            &mut self.reader,
+        ];
         let result = self.bench.step(&mut agents);
         result.unwrap_or_else(|failure| panic!("{failure}"));
         while let Some((_, item)) = self.slots.pop() {
-            let (slot, last, slots) = self.expected.pop_front().expect("it was asked for");
+            let (slot, last, slots, lost) = self.expected.pop_front().expect("it was asked for");
             let (read, failed) = self.reader.failed.pop_front().expect("it was read");
             assert_eq!(slot, read, "slots come in order");
             assert_eq!(item.get("last"), u64::from(last));
             assert_eq!(item.get("slots"), slots);
-            assert_eq!(item.get("error"), u64::from(failed));
+            assert_eq!(item.get("error"), u64::from(failed | lost));
             if !failed {
                 let words: Vec<u32> = (0..16).map(|i| word(slot * 16 + i)).collect();
                 assert_eq!(item.words("slot"), words, "slot at {:#x}", slot * 64);
             }
         }
+        while let Some((_, item)) = self.numbers.pop() {
+            assert_eq!(Some(item.get("payload")), self.expected_numbers.pop_front());
+        }
     }
 
     fn finish(&mut self) {
         for _ in 0..600_000 {
-            if self.expected.is_empty() {
+            if self.expected.is_empty() && self.expected_numbers.is_empty() {
                 break;
             }
             self.step();
         }
-        assert!(
-            self.expected.is_empty(),
-            "{} slots missing",
-            self.expected.len()
-        );
+        let missing = (self.expected.len(), self.expected_numbers.len());
+        assert_eq!(missing, (0, 0), "slots and numbers missing");
     }
 }
 
