@@ -4,7 +4,7 @@
 //! that an entry is done, the poller reads it and then publishes the consumer index. Both indices run free.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use ferroce_proto::abi::cq::Cqe;
 
@@ -62,6 +62,8 @@ pub(crate) struct WorkQueue {
     limit: u32,
     producer: AtomicPlace,
     consumer: AtomicPlace,
+    /// Slots before the consumer since the queue began; the lower half is that of the consumer.
+    retired: AtomicU64,
 }
 
 impl WorkQueue {
@@ -72,6 +74,7 @@ impl WorkQueue {
             limit,
             producer: AtomicPlace::default(),
             consumer: AtomicPlace::default(),
+            retired: AtomicU64::new(0),
         }
     }
 
@@ -137,9 +140,21 @@ impl WorkQueue {
         self.producer.store(producer);
     }
 
-    /// The request at slot `at`, which was posted, is complete.
-    pub(crate) fn is_retired(&self, at: u32) -> bool {
-        self.consumer().slots.wrapping_sub(at).cast_signed() > 0
+    /// Poster: the slot of the next request since the queue began.
+    pub(crate) fn next(&self) -> u64 {
+        let retired = self.retired.load(Ordering::Acquire);
+        retired + u64::from(self.producer().slots.wrapping_sub(retired as u32))
+    }
+
+    /// Poller: the slot since the queue began that `wqe_index` names, if that is posted.
+    pub(crate) fn slot(&self, wqe_index: u16) -> u64 {
+        let retired = self.retired.load(Ordering::Relaxed);
+        retired + u64::from(wqe_index.wrapping_sub(retired as u16))
+    }
+
+    /// The request at this slot since the queue began, which was posted, is complete.
+    pub(crate) fn is_retired(&self, slot: u64) -> bool {
+        self.retired.load(Ordering::Acquire) > slot
     }
 
     /// Poller: retires the work request that `wqe_index` (modulo 2^16) names, and all before it. `None` if it is not posted.
@@ -164,6 +179,9 @@ impl WorkQueue {
             // Slots that were noted a round before: a card that names the middle of a WQE.
             return None;
         }
+        let slots = next.slots.wrapping_sub(consumer);
+        let retired = self.retired.load(Ordering::Relaxed) + u64::from(slots);
+        self.retired.store(retired, Ordering::Release);
         self.consumer.store(next);
         Some(wr_id)
     }
@@ -277,11 +295,18 @@ pub(crate) struct Queues {
     pub(crate) rq: WorkQueue,
     /// Receives from this one in place of `rq`.
     pub(crate) srq: Option<Arc<SharedQueue>>,
+    /// Windows were bound by it.
+    pub(crate) binds: AtomicBool,
 }
 
 impl Queues {
     pub(crate) fn new(sq: WorkQueue, rq: WorkQueue, srq: Option<Arc<SharedQueue>>) -> Self {
-        Self { sq, rq, srq }
+        Self {
+            sq,
+            rq,
+            srq,
+            binds: AtomicBool::new(false),
+        }
     }
 
     /// Queues like them with nothing posted but what is shared.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ferroce_proto::abi::cq::{Cqe, NO_NUMBER, opcode, status};
+use ferroce_proto::abi::cq::{Cqe, NO_NUMBER, status};
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::eq::{Eqe, event};
 
@@ -234,8 +234,10 @@ impl<B: Backend> Cq<B> {
     #[inline]
     fn complete(&self, cqe: &Cqe, attached: &[Option<Life>]) -> Option<Wc> {
         let life = attached.get(cqe.qpn as usize)?.as_ref()?;
-        if cqe.status != status::SUCCESS && cqe.opcode == opcode::BIND_MW {
-            lock(&self.core.card.windows).note_failure(cqe.qpn, cqe.wqe_index);
+        // Of a WQE that could not be read the opcode is none.
+        let failed = cqe.status != status::SUCCESS && !cqe.recv;
+        if failed && life.queues.binds.load(Ordering::Relaxed) {
+            lock(&self.core.card.windows).note_failure(&life.queues, cqe.wqe_index);
         }
         let Some(wr_id) = life.queues.retire(cqe) else {
             self.note_unknown(cqe, &life.queues);

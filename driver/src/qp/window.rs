@@ -38,16 +38,10 @@ impl<B: Backend> Qp<B> {
             return Ok(mw.rkey());
         }
         let (binding, region) = mw.binding(bind, key);
-        let posted = Posted {
-            region,
-            qpn: self.number,
-            queues: self.queues.clone(),
-            at: self.queues.sq.producer().slots,
-            over: false,
-        };
-        lock(&card.windows).note(mw.place(), posted);
+        let posted = Posted::new(region, self.number, &self.queues);
+        let number = lock(&card.windows).note(mw.place(), posted);
         if let Err(e) = self.post_send(&[local(SendOp::BindMw(binding), request)]) {
-            lock(&card.windows).take_back(mw.place());
+            lock(&card.windows).take_back(mw.place(), number);
             return Err(e.into());
         }
         mw.note(binding);

@@ -22,3 +22,4 @@ mod srq;
 #[cfg(feature = "tokio")]
 mod streams;
 mod threads;
+mod windows;
