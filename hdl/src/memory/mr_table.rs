@@ -12,7 +12,8 @@
 //!
 //! Port `change` does the same for a request of the queue pair itself, or binds a window (IB1 10.6.7.2): the window is of this
 //! protection domain, and not bound if it is one of a queue pair; the region too, with all bytes, `bindable`, and with local
-//! write if a peer may write. No bytes leave a window without a queue pair unbound, whatever the region.
+//! write if a peer may write, and without `invalidate`: its windows would outlive its key. No bytes leave a window without a
+//! queue pair unbound, whatever the region.
 //!
 //! A port has a request at a time, which stands until its answer.
 //!
@@ -178,6 +179,7 @@ impl<const M: usize, const N: usize> Logic for MrTable<M, N> {
                 let writes = wanted.remote_write | wanted.remote_atomic;
                 region = found.valid
                     & found.bindable
+                    & !found.invalidate
                     & !found.window
                     & in_domain
                     & (found.key == wanted.lkey)

@@ -125,6 +125,8 @@ impl Regions {
         let may = region.valid
             && !region.window
             && region.bindable
+            // its windows would outlive its key
+            && !region.invalidate
             && (region.key, region.pd) == (bind.lkey, pd)
             && (!writes || region.local_write)
             && bind.addr >= region.base

@@ -18,7 +18,11 @@ struct Setup {
 
 impl Setup {
     fn new() -> Self {
-        let bench = Bench::of(KeyWork::<Q>::default).unwrap();
+        Self::of::<Q>()
+    }
+
+    fn of<const N: usize>() -> Self {
+        let bench = Bench::of(KeyWork::<N>::default).unwrap();
         let dut = bench.dut();
         let mut setup = Self {
             s: StreamSource::new(dut, "s", Pauses::NONE).unwrap(),
@@ -156,5 +160,20 @@ fn reads_and_atomics_of_peers_are_waited_for() {
         setup.set(&format!("accesses.{kind}_over"), 4);
         setup.run(60);
         assert_eq!(setup.done(), [(2, 0)], "{kind}");
+    }
+}
+
+#[test]
+fn many_that_wait_are_not_none() {
+    let mut setup = Setup::of::<11>();
+    setup.set("placed.busy", 1);
+    setup.set("placed.level", 1);
+    let mut posted = 0;
+    for count in [500, 1024, 2047] {
+        (posted..count).for_each(|qpn| setup.post(qpn));
+        posted = count;
+        setup.run(20_000);
+        assert_eq!(setup.asked.len() as u64, count);
+        assert_eq!(setup.get("activity.level"), count.min(512));
     }
 }

@@ -198,12 +198,14 @@ fn slots_that_cannot_be_read() {
             work.with(|work| work.unreadable = Some(slot)),
         );
     }
-    let work = Work::new(RC, opcode::SEND, &list[..1]);
-    refused(
-        &mut setup,
-        LOC_QP_OP_ERR,
-        work.with(|work| work.unreadable = Some(0)),
-    );
+    for op in [opcode::SEND, opcode::WRITE, opcode::READ] {
+        let work = Work::new(RC, op, &list[..1]);
+        refused(
+            &mut setup,
+            LOC_QP_OP_ERR,
+            work.with(|work| work.unreadable = Some(0)),
+        );
+    }
     setup.finish();
 }
 

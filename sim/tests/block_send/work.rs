@@ -158,6 +158,8 @@ impl Work {
 
     pub(crate) fn cqe_opcode(&self) -> u8 {
         match self.head.opcode {
+            // of what cannot be read nothing is known
+            _ if self.unreadable == Some(0) => cqe::SEND,
             opcode::WRITE | opcode::WRITE_IMM => cqe::WRITE,
             opcode::READ => cqe::READ,
             opcode::CMP_SWAP => cqe::CMP_SWAP,

@@ -4,7 +4,7 @@ use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
 use ferroce_sim::random::Pauses;
 
-use super::rig::{Failure, Post, Rig};
+use super::rig::{Failure, Kind, Post, Rig};
 use super::{ctx, send};
 
 const FLUSHED: u8 = status::WR_FLUSH_ERR;
@@ -192,4 +192,31 @@ fn what_failed_is_not_revived() {
     rig.modify(1, state::RTS, None);
     rig.run(300);
     assert_eq!(rig.done(1), [(0, 0), (1, status::GENERAL_ERR)]);
+}
+
+/// A failure while a bind is executed is complete, and told once, behind the completion of the bind.
+#[test]
+fn a_failure_waits_for_what_is_executed() {
+    for qp_type in [qp_type::RC, qp_type::UC] {
+        for by_command in [false, true] {
+            let mut rig = rig(qp_type, 100);
+            let kind = Kind::Bind;
+            rig.post(1, Post { kind, ..send(0) });
+            rig.post(1, send(10));
+            rig.ring(1);
+            rig.run(300);
+            assert_eq!(rig.executing, [(1, 0)]);
+            match by_command {
+                false => rig.fail(1),
+                true => rig.modify(1, state::ERR, None),
+            }
+            rig.run(1000);
+            assert_eq!((rig.done(1), &rig.down), (vec![], &vec![]));
+            assert!(rig.walks < 3, "{} walks", rig.walks);
+            rig.executed();
+            rig.run(300);
+            assert_eq!(rig.done(1), [(0, 0), (1, FLUSHED)]);
+            assert_eq!(rig.down, [1]);
+        }
+    }
 }

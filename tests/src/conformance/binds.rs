@@ -1,13 +1,12 @@
-//! Memory windows that the card binds, and keys that it invalidates, when it reaches the request.
+//! Memory windows that the card binds when it reaches the request.
 //!
 //! Second source of the rules: `rxe_mw.c` of Linux soft-RoCE, whose comments name the same clauses.
 
 use ferroce_proto::abi::cmd::opcode::WRITE_MR;
 use ferroce_proto::abi::cq::{opcode as cqe, status};
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{qp_type, state};
-use ferroce_proto::abi::regs::feature;
-use ferroce_proto::abi::wqe::{SendWqe, WindowBind};
+use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::wqe::WindowBind;
 use ferroce_sim::testhost::{Host, Mr, PD, QpOptions, Rights, Side, Work};
 
 use super::bench::{Bench, Conn};
@@ -18,8 +17,6 @@ cases! {
     bind_in_its_turn, WINDOW, "IB1 10.8.3.3", "A window is bound when the request is reached: not while one in front of it waits for its receiver, and before what stands behind it is sent.";
     bind_again, WINDOW, "IB1 10.6.7.2.1", "A window of type 1 that is bound again is reached by its new key alone; without bytes it is bound no more.";
     bind_is_flushed, WINDOW, "IB1 10.3.1", "A bind behind a request that fails is flushed, and has no effect.";
-    bind_and_loss, WINDOW, "IB1 9.7.5.1.1", "Requests around binds that are sent again leave the order of completions as it is; each bind is executed once.";
-    bind_unsignaled, WINDOW, "IB1 10.8", "A bind that asks for no completion has none on success.";
     bind_of_another_domain, WINDOW, "IB1 C10-72", "A window of another protection domain is not bound, nor one to a region of another domain.";
     bind_without_the_right, WINDOW, "IB1 C10-73", "A region that does not permit windows has none bound to it.";
     bind_to_write_needs_local_write, WINDOW, "IB1 C10-74", "A window by which a peer may write is not bound to a region without local write; one to read is.";
@@ -28,23 +25,16 @@ cases! {
     bind_of_no_bytes, WINDOW, "IB1 o10-37.2.40", "A window of type 2 is not bound to no bytes.";
     bind_of_no_window, WINDOW, "abi mr", "What is not the entry of a window is not bound: neither a region, nor an entry without use, nor that of another key.";
     bind_to_no_region, WINDOW, "abi mr", "A window is bound to a region of that key: neither to a window, nor to an entry without use.";
-    bind_of_an_unreliable_queue_pair, WINDOW | feature::UC | feature::UD, "IB1 10.6.7", "UC binds, and goes to SQE where a rule forbids it; UD has no binds.";
-    bind_has_no_payload, WINDOW, "abi wqe", "A bind or local invalidate with a length, a list or inline data is a local operation error.";
-    local_inv_in_its_turn, WINDOW, "IB1 10.8.3.3", "A key is invalidated when the request is reached: a peer uses it while one in front waits for its receiver, and not after its completion.";
-    local_inv_is_flushed, WINDOW, "IB1 10.3.1", "A local invalidate that is flushed leaves the key.";
-    local_inv_once, WINDOW, "IB1 10.6.5", "A key that is not valid cannot be invalidated: a memory management operation error.";
-    local_inv_of_another_queue_pair, WINDOW, "IB1 10.6.7.2", "A window of another queue pair, of another domain or of type 1 stays, and so does a region that is registered for good.";
-    bind_after_local_inv, WINDOW, "IB1 10.6.7.2", "A window of type 2 that was invalidated, locally or by its peer, is bound again.";
 }
 
 const INDEX: u32 = 0x203;
 /// Keys of the window.
-const KEY: u32 = INDEX << 8 | 0x42;
-const NEXT: u32 = INDEX << 8 | 0x43;
-const BIND_ERR: u8 = status::MW_BIND_ERR;
+pub(super) const KEY: u32 = INDEX << 8 | 0x42;
+pub(super) const NEXT: u32 = INDEX << 8 | 0x43;
+pub(super) const BIND_ERR: u8 = status::MW_BIND_ERR;
 
 /// A window that is bound to nothing.
-fn unbound() -> MrCtx {
+pub(super) fn unbound() -> MrCtx {
     MrCtx {
         key: INDEX << 8 | 0x41,
         pd: PD,
@@ -53,12 +43,12 @@ fn unbound() -> MrCtx {
     }
 }
 
-fn put(host: &mut Host, entry: MrCtx) {
+pub(super) fn put(host: &mut Host, entry: MrCtx) {
     host.expect(WRITE_MR, entry.key >> 8, &entry.emit());
 }
 
 /// A region of 64 bytes that windows may be bound to, and what `change` makes of it.
-fn region(host: &mut Host, change: impl FnOnce(&mut MrCtx)) -> Mr {
+pub(super) fn region(host: &mut Host, change: impl FnOnce(&mut MrCtx)) -> Mr {
     let local = Rights {
         local_write: true,
         ..Rights::NONE
@@ -72,7 +62,7 @@ fn region(host: &mut Host, change: impl FnOnce(&mut MrCtx)) -> Mr {
 }
 
 /// Bytes 16 to 47 of the region, to write and read.
-fn span(region: &Mr) -> WindowBind {
+pub(super) fn span(region: &Mr) -> WindowBind {
     WindowBind {
         addr: region.addr + 16,
         lkey: region.key,
@@ -84,7 +74,7 @@ fn span(region: &Mr) -> WindowBind {
 }
 
 /// The window by this key.
-fn by(key: u32, region: &Mr) -> Mr {
+pub(super) fn by(key: u32, region: &Mr) -> Mr {
     Mr {
         addr: region.addr + 16,
         len: 32,
@@ -93,11 +83,11 @@ fn by(key: u32, region: &Mr) -> Mr {
 }
 
 /// A connection of which B has such a region and window, of type 2 if so asked.
-fn start(bench: &mut Bench, type_2: bool) -> (Conn, Mr) {
+pub(super) fn start(bench: &mut Bench, type_2: bool) -> (Conn, Mr) {
     start_as(bench, type_2, QpOptions::default())
 }
 
-fn start_as(bench: &mut Bench, type_2: bool, options: QpOptions) -> (Conn, Mr) {
+pub(super) fn start_as(bench: &mut Bench, type_2: bool, options: QpOptions) -> (Conn, Mr) {
     let mut c = bench.connect(options);
     let region = region(&mut c.b, |_| {});
     let window = MrCtx {
@@ -109,7 +99,7 @@ fn start_as(bench: &mut Bench, type_2: bool, options: QpOptions) -> (Conn, Mr) {
 }
 
 /// B executes a request; what it completes with.
-fn at_b(c: &mut Conn, work: &Work) -> u8 {
+pub(super) fn at_b(c: &mut Conn, work: &Work) -> u8 {
     let qb = c.qb;
     let index = c.b.post_send(qb, work);
     let cqe = c.wait(Side::B);
@@ -118,23 +108,23 @@ fn at_b(c: &mut Conn, work: &Work) -> u8 {
 }
 
 #[track_caller]
-fn bound(c: &mut Conn, key: u32, bind: WindowBind) {
+pub(super) fn bound(c: &mut Conn, key: u32, bind: WindowBind) {
     check("status of the bind", at_b(c, &Work::bind(key, bind)), 0);
 }
 
 /// Must be refused, and end the queue pair.
 #[track_caller]
-fn refused(c: &mut Conn, work: &Work) {
+pub(super) fn refused(c: &mut Conn, work: &Work) {
     check("status of the request", at_b(c, work), BIND_ERR);
     check("state", c.query(Side::B).sq_state, state::ERR);
 }
 
-fn write(to: &Mr) -> Work {
+pub(super) fn write(to: &Mr) -> Work {
     Work::write(&[], to, 0).inline(&[9; 8])
 }
 
 /// Whether A writes by the key, over a connection of its own.
-fn reaches(c: &mut Conn, to: &Mr) -> bool {
+pub(super) fn reaches(c: &mut Conn, to: &Mr) -> bool {
     let (other, _) = c.pair.connect(QpOptions::default(), QpOptions::default());
     c.a.post_send(other, &write(to));
     let cqe = c.wait(Side::A);
@@ -147,7 +137,7 @@ fn reaches(c: &mut Conn, to: &Mr) -> bool {
 }
 
 /// Whether A writes by the key over the connection, which does not live on if not.
-fn writes(c: &mut Conn, to: &Mr) -> bool {
+pub(super) fn writes(c: &mut Conn, to: &Mr) -> bool {
     c.post(&write(to));
     let status = c.wait(Side::A).status;
     check(
@@ -235,7 +225,7 @@ fn bind_again(bench: &mut Bench) {
 }
 
 /// A WRITE of B that A refuses.
-fn failing(c: &mut Conn) -> Work {
+pub(super) fn failing(c: &mut Conn) -> Work {
     let closed = c.a.create_mr(&[0; 8], Rights::NONE);
     Work::write(&[], &closed, 0).inline(&[1; 8])
 }
@@ -259,49 +249,6 @@ fn bind_is_flushed(bench: &mut Bench) {
     let (mut c, region) = start(bench, false);
     behind_a_failure(&mut c, &Work::bind(KEY, span(&region)));
     check("bound", reaches(&mut c, &by(KEY, &region)), false);
-}
-
-fn bind_and_loss(bench: &mut Bench) {
-    let (mut c, region) = start(bench, true);
-    let qb = c.qb;
-    let target = c.a.create_mr(&[0; 64], Rights::ALL);
-    for (round, lost) in [0, 1, 2, 3].into_iter().enumerate() {
-        let works: Vec<_> = (0..8)
-            .map(|i| match i % 4 {
-                1 => Work::bind(KEY, span(&region)),
-                3 => Work::local_inv(KEY),
-                _ => Work::write(&[], &target, 8 * i).inline(&[i as u8 + 1; 8]),
-            })
-            .collect();
-        c.lose(Side::B, &[lost]);
-        for work in &works {
-            c.b.post_send(qb, work);
-        }
-        for i in 0..8 {
-            c.succeeds(Side::B, 8 * round as u16 + i);
-        }
-    }
-    check("state", c.query(Side::B).sq_state, state::RTS);
-}
-
-fn bind_unsignaled(bench: &mut Bench) {
-    let (mut c, region) = start(bench, false);
-    let (qa, qb) = (c.qa, c.qb);
-    c.a.post_recv(qa, &[]);
-    c.b.post_send(qb, &Work::bind(KEY, span(&region)).unsignaled());
-    c.b.post_send(qb, &Work::send(&[]));
-    c.succeeds(Side::B, 1);
-    c.succeeds(Side::A, 0);
-    check("bound", writes(&mut c, &by(KEY, &region)), true);
-    let refusal = Work::bind(
-        NEXT,
-        WindowBind {
-            lkey: 0,
-            ..span(&region)
-        },
-    );
-    c.start_again();
-    refused(&mut c, &refusal.unsignaled());
 }
 
 fn bind_of_another_domain(bench: &mut Bench) {
@@ -438,150 +385,4 @@ fn bind_to_no_region(bench: &mut Bench) {
         c.start_again();
         refused(&mut c, &Work::bind(second.key + 1, bind));
     }
-}
-
-fn bind_of_an_unreliable_queue_pair(bench: &mut Bench) {
-    let of = |qp_type| QpOptions {
-        qp_type,
-        ..QpOptions::default()
-    };
-    let (mut c, region) = start_as(bench, true, of(qp_type::UC));
-    bound(&mut c, KEY, span(&region));
-    check(
-        "again",
-        at_b(&mut c, &Work::bind(NEXT, span(&region))),
-        BIND_ERR,
-    );
-    check("state", c.query(Side::B).sq_state, state::SQE);
-    let (mut c, region) = start_as(bench, true, of(qp_type::UD));
-    for work in [Work::bind(KEY, span(&region)), Work::local_inv(KEY)] {
-        check("UD", at_b(&mut c, &work), status::LOC_QP_OP_ERR);
-        c.start_again();
-    }
-}
-
-fn bind_has_no_payload(bench: &mut Bench) {
-    let spoils: [fn(&mut SendWqe); 3] = [
-        |head| head.length = 8,
-        |head| head.num_sge = 1,
-        |head| head.inline_data = true,
-    ];
-    for spoil in spoils {
-        for inv in [false, true] {
-            let (mut c, region) = start(bench, true);
-            bound(&mut c, KEY, span(&region));
-            let work = match inv {
-                false => Work::bind(NEXT, span(&region)),
-                true => Work::local_inv(KEY),
-            };
-            let mut slots = work.slots();
-            let mut head = SendWqe::parse(slots[0].first_chunk().expect("a slot has 64 bytes"));
-            spoil(&mut head);
-            slots[0][..SendWqe::BYTES].copy_from_slice(&head.emit());
-            let qb = c.qb;
-            let index = c.b.post_slots(qb, &slots);
-            c.ends(Side::B, index, status::LOC_QP_OP_ERR);
-        }
-    }
-}
-
-fn local_inv_in_its_turn(bench: &mut Bench) {
-    let (mut c, region) = start(bench, true);
-    let (qa, qb) = (c.qa, c.qb);
-    bound(&mut c, KEY, span(&region));
-    let window = by(KEY, &region);
-    c.b.post_send(qb, &Work::send(&[]));
-    c.b.post_send(qb, &Work::local_inv(KEY));
-    check("before its turn", writes(&mut c, &window), true);
-    check("and again", writes(&mut c, &window), true);
-    c.a.post_recv(qa, &[]);
-    c.succeeds(Side::B, 1);
-    let done = c.succeeds(Side::B, 2);
-    check("CQE", done.opcode, cqe::LOCAL_INV);
-    c.succeeds(Side::A, 0);
-    check("after it", writes(&mut c, &window), false);
-}
-
-fn local_inv_is_flushed(bench: &mut Bench) {
-    let (mut c, region) = start(bench, true);
-    bound(&mut c, KEY, span(&region));
-    let qb = c.qb;
-    let fails = failing(&mut c);
-    for work in [fails, Work::local_inv(KEY)] {
-        c.b.post_send(qb, &work);
-    }
-    c.ends(Side::B, 1, status::REM_ACCESS_ERR);
-    c.ends(Side::B, 2, status::WR_FLUSH_ERR);
-    // it is still that of the queue pair's number
-    c.start_again();
-    check("the key is there", writes(&mut c, &by(KEY, &region)), true);
-}
-
-fn local_inv_once(bench: &mut Bench) {
-    let (mut c, region) = start(bench, true);
-    bound(&mut c, KEY, span(&region));
-    check("first", at_b(&mut c, &Work::local_inv(KEY)), 0);
-    refused(&mut c, &Work::local_inv(KEY));
-    for key in [KEY ^ 1, KEY + 0x100, KEY ^ 1 << 31, 0] {
-        let (mut c, region) = start(bench, true);
-        bound(&mut c, KEY, span(&region));
-        refused(&mut c, &Work::local_inv(key));
-        c.start_again();
-        check("the key is there", writes(&mut c, &by(KEY, &region)), true);
-    }
-}
-
-fn local_inv_of_another_queue_pair(bench: &mut Bench) {
-    let (mut c, own) = start(bench, true);
-    bound(&mut c, KEY, span(&own));
-    let (_, qb) = c.pair.connect(QpOptions::default(), QpOptions::default());
-    c.b.post_send(qb, &Work::local_inv(KEY));
-    let cqe = c.wait(Side::B);
-    check("CQE", (cqe.qpn, cqe.status), (qb, BIND_ERR));
-    c.execute(&write(&by(KEY, &own)));
-    refused(&mut c, &Work::local_inv(own.key));
-
-    let (mut c, region) = start(bench, false);
-    bound(&mut c, KEY, span(&region));
-    refused(&mut c, &Work::local_inv(KEY));
-    check("type 1", reaches(&mut c, &by(KEY, &region)), true);
-
-    let (mut c, region) = start(bench, true);
-    let foreign = MrCtx {
-        base: region.addr,
-        last: region.addr + 63,
-        key: KEY,
-        pd: PD + 1,
-        valid: true,
-        qp_only: true,
-        qpn: c.qb,
-        ..unbound()
-    };
-    put(&mut c.b, foreign);
-    refused(&mut c, &Work::local_inv(KEY));
-}
-
-fn bind_after_local_inv(bench: &mut Bench) {
-    let (mut c, region) = start(bench, true);
-    let mut key = KEY;
-    for by_peer in [false, true, false] {
-        bound(&mut c, key, span(&region));
-        c.execute(&write(&by(key, &region)));
-        if by_peer {
-            let mut send = Work::new(ferroce_proto::abi::wqe::opcode::SEND_INV, &[]);
-            send.head.imm = key;
-            let taken = c.recv(&[]);
-            c.execute(&send);
-            c.succeeds(Side::B, taken);
-        } else {
-            check("status", at_b(&mut c, &Work::local_inv(key)), 0);
-        }
-        key += 1;
-    }
-    bound(&mut c, key, span(&region));
-    check(
-        "the former key",
-        writes(&mut c, &by(key - 1, &region)),
-        false,
-    );
 }

@@ -32,6 +32,7 @@ mod flush;
 mod gsi;
 mod hostile;
 mod invalidate;
+mod invalidations;
 mod late_failure;
 mod lists;
 mod long;
@@ -112,7 +113,8 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: atomics", atomic::CASES),
     topic("RC: SEND with invalidate", invalidate::CASES),
     topic("Memory windows", window::CASES),
-    topic("Memory windows: binds and invalidations", binds::CASES),
+    topic("Memory windows: binds", binds::CASES),
+    topic("Memory windows: invalidations", invalidations::CASES),
     topic("RC: packet sequence numbers", psn::CASES),
     topic("RC: order of packets in a message", sequence::CASES),
     topic("RC: acknowledgements", ack::CASES),

@@ -42,7 +42,7 @@ pub mod types;
 pub mod walk;
 
 use crate::bus::types::{
-    AckToken, Activity, Answer, CqToken, Place, PlaceError, RqSlot, WriteCmd, WriteOwner,
+    AckToken, Activity, Answer, CqToken, Place, PlaceError, RqSlot, WriteCmd, WriteOwner, if_there,
 };
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -148,6 +148,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         forward!(error <= report.error);
         activity.busy = place.valid | tails.m.valid;
         activity.moved = tails.m.valid & report.tail.ready;
-        activity.level = tails.level.resize::<10>();
+        // the first pieces of one in the walk may be checked already
+        activity.level = tails.level.resize::<10>() + if_there(place.valid, bits::<10>(1));
     }
 }

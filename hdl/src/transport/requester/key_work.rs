@@ -183,6 +183,10 @@ impl<const Q: usize> Logic for KeyWork<Q> {
 
         activity.busy = s.valid | there | waiting.level.any();
         activity.moved = leaves;
-        activity.level = waiting.level.low::<10>() + if_there(there, bits::<10>(1));
+        activity.level = if waiting.level.slice::<7>(9).any() {
+            512
+        } else {
+            waiting.level.low::<10>() + if_there(there, bits::<10>(1))
+        };
     }
 }

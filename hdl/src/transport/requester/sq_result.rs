@@ -219,7 +219,8 @@ impl Logic for SqResults {
         w_retire_grant.qpn = sq_event.qpn;
         w_retire_grant.head = state.tail - state.used;
         w_retire_grant.error = is_sq_error(state.state) & !state.closing;
-        w_retire_grant.fatal = (state.state == ERR) & !state.closing;
+        // what is executed completes first
+        w_retire_grant.fatal = (state.state == ERR) & !state.closing & !state.executing;
         w_retire_grant.status = state.error_status;
         w_retire_grant.syndrome = state.error_syndrome;
         copy!(w_retire_grant <= state;

@@ -124,7 +124,8 @@ impl Logic for SqRetired {
                         next.error_status = GENERAL_ERR;
                         next.error_syndrome = bits::<8>(0);
                     } else if in_error & !state.closing {
-                        out.push_list = !terms.idle;
+                        // Executed pushes by itself
+                        out.push_list = !terms.idle & !state.executing;
                     } else if (state.state == SQD) & terms.idle & !state.drained {
                         out.drained = true;
                         next.drained = true;

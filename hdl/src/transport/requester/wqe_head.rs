@@ -171,7 +171,12 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                 opcode: head.opcode.low::<3>(),
                 answered: matches!(head.opcode, READ | CMP_SWAP | FETCH_ADD),
                 fence: head.fence,
-                cqe_opcode: completes_as(head),
+                // of what cannot be read nothing is known
+                cqe_opcode: if fetched.error {
+                    CQE_SEND
+                } else {
+                    completes_as(head)
+                },
                 signaled: head.signaled,
                 solicited: head.solicited,
                 mtu: image.mtu,

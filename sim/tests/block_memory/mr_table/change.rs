@@ -73,6 +73,7 @@ fn bound(table: &[MrCtx], change: &Change, bind: &WindowBind) -> Option<MrCtx> {
     let writes = bind.remote_write || bind.remote_atomic;
     let may = region.valid
         && region.bindable
+        && !region.invalidate
         && !region.window
         && (region.key, region.pd) == (bind.lkey, change.pd)
         && (region.local_write || !writes);
@@ -210,7 +211,7 @@ fn spoilt(rng: &mut Rng) -> (MrCtx, MrCtx, Change) {
     (bind.remote_write, bind.remote_read) = (rng.bool(), rng.bool());
     bind.remote_atomic = rng.bool();
     if rng.bool() {
-        match rng.u8(..12) {
+        match rng.u8(..13) {
             0 => window.pd += 1,
             1 => window.window = false,
             2 => window.key ^= 1 << rng.u8(12..32),
@@ -222,6 +223,7 @@ fn spoilt(rng: &mut Rng) -> (MrCtx, MrCtx, Change) {
             8 => region.local_write = false,
             9 => region.window = true,
             10 => region.valid = false,
+            11 => region.invalidate = true,
             _ => request.pd += 1,
         }
     }

@@ -157,7 +157,7 @@ impl Rig {
         let qp = &mut self.qps[qpn as usize];
         let index = qp.producer;
         let head = SendWqe {
-            opcode: [0, 5, 6][post.kind as usize],
+            opcode: [0, 5, 6, 8][post.kind as usize],
             signaled: !post.quiet,
             fence: post.fence,
             slots,
@@ -168,6 +168,7 @@ impl Rig {
         let mtu = 128 << qp.ctx.mtu;
         let packets = match (post.bad, post.kind) {
             (0, Kind::Atomic) => 1,
+            (0, Kind::Bind) => 0,
             (0, _) => post.length.div_ceil(mtu).max(1),
             _ => 0,
         };

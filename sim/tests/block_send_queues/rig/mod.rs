@@ -43,11 +43,13 @@ pub(crate) enum Kind {
     Send,
     Read,
     Atomic,
+    /// A bind: it sends nothing, and the test says when it was executed.
+    Bind,
 }
 
 impl Kind {
     pub(crate) fn is_answered(self) -> bool {
-        self != Self::Send
+        matches!(self, Self::Read | Self::Atomic)
     }
 }
 
@@ -158,6 +160,8 @@ pub(crate) struct Rig {
     asked: VecDeque<(u64, usize)>,
     responses: VecDeque<(u64, u64, Response)>,
     sent: VecDeque<(u64, Departure)>,
+    /// Binds under way: queue pair and message.
+    pub(crate) executing: Vec<(u64, usize)>,
     /// Grants that are not reported.
     left: VecDeque<Departure>,
     /// Answers `closed` are held back while this is set.
@@ -171,6 +175,8 @@ pub(crate) struct Rig {
     /// Queue pairs whose responder is to fail.
     pub(crate) down: Vec<u64>,
     pub(crate) drained: Vec<u64>,
+    /// Walks of `retire`.
+    pub(crate) walks: u64,
     /// Counters by name, see [`COUNTERS`].
     pub(crate) counts: BTreeMap<&'static str, u64>,
     /// Pairs of acknowledgements of one kind that were taken as one.
@@ -200,6 +206,7 @@ impl Rig {
             asked: VecDeque::new(),
             responses: VecDeque::new(),
             sent: VecDeque::new(),
+            executing: Vec::new(),
             left: VecDeque::new(),
             hold: false,
             held: Vec::new(),
@@ -209,6 +216,7 @@ impl Rig {
             failures: Vec::new(),
             down: Vec::new(),
             drained: Vec::new(),
+            walks: 0,
             counts: COUNTERS.iter().map(|name| (*name, 0)).collect(),
             pairs: 0,
             wire: Wire::default(),
@@ -346,6 +354,7 @@ impl Rig {
                 status: self.output("failed_status") as u8,
             });
         }
+        self.walks += self.output("retired.moved");
         if self.output("close_valid") == 1 {
             let qpn = self.output("close_qpn");
             self.held.push(qpn);

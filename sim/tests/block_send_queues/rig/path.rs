@@ -9,9 +9,10 @@ use ferroce_sim::bench::Item;
 use super::Rig;
 
 const START: u64 = SqEventKind::Start as u64;
+const EXECUTED: u64 = SqEventKind::Executed as u64;
 const REFETCH: u64 = SqEventKind::Refetch as u64;
 /// CQE opcode by [`Kind`](super::Kind).
-pub(super) const CQE_OPCODES: [u64; 3] = [0, 2, 3];
+pub(super) const CQE_OPCODES: [u64; 4] = [0, 2, 3, 5];
 
 /// A WQE of which slots are missing.
 pub(super) struct Partial {
@@ -95,6 +96,19 @@ impl Rig {
         self.asked.push_back((wqe.qpn, place.unwrap_or(usize::MAX)));
     }
 
+    /// The oldest bind was executed, in the first incarnation of its queue pair.
+    pub(crate) fn executed(&mut self) {
+        let (qpn, place) = self.executing.remove(0);
+        let m = &self.qps[qpn as usize].messages[place];
+        let item = self.start.item().with("kind", EXECUTED).with("qpn", qpn);
+        self.start.push(
+            item.with("slots", m.slots.into())
+                .with("generation", 1)
+                .with("cqe_opcode", CQE_OPCODES[m.post.kind as usize])
+                .with("signaled", (!m.post.quiet).into()),
+        );
+    }
+
     /// A grant answers the oldest question.
     pub(super) fn granted(&mut self) {
         let (qpn, place) = self.asked.pop_front().expect("a grant for a Start");
@@ -110,6 +124,11 @@ impl Rig {
         let qp = &mut self.qps[qpn as usize];
         let open = qp.messages.iter().filter(|m| m.is_open()).count();
         let m = &mut qp.messages[place];
+        if action == 3 {
+            assert_eq!(incarnation, 1);
+            self.executing.push((qpn, place));
+            return;
+        }
         if action == 2 {
             let opcode = CQE_OPCODES[m.post.kind as usize];
             let item = self.flushed.item().with("qpn", qpn).with("cqn", 5);
