@@ -54,7 +54,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 /* Value of register MAGIC. */
 #define FERROCE_MAGIC_VALUE 0x45435246u
 /* Value of register VERSION: the contract that this header describes. */
-#define FERROCE_ABI_VERSION 0x10000u
+#define FERROCE_ABI_VERSION 0x20000u
 /* Bytes of BAR0. */
 #define FERROCE_BAR0_BYTES 0x400000u
 /* Bytes of a command: a head, then three images at bytes 64, 128 and 192. */
@@ -81,6 +81,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_MAX_SGE 0x10u
 /* Bytes of the longest message. */
 #define FERROCE_MAX_MSG 0x80000000u
+/* Field wqe_index of a CQE of a shared receive queue: the number of the WQE could not be read. */
+#define FERROCE_NO_NUMBER 0xffffu
 /* Arm a completion queue: report the next CQE. */
 #define FERROCE_ARM_ANY 0x40000000u
 /* Arm a completion queue: report the next CQE that is solicited or failed. */

@@ -135,7 +135,8 @@ impl<const W: usize, const Q: usize> Logic for RqFetch<W, Q> {
         let of_number = beats.valid & under_way.m.payload.number;
         let lane = (under_way.m.payload.lane.resize::<9>() << 4) & lanes;
         number.answer_valid = of_number;
-        number.answer = (beats.data >> lane).low::<16>();
+        // what the host wrote is never taken for one that could not be read
+        number.answer = (beats.data >> lane).low::<16>().replace_bit(15, false);
         if beats.error {
             number.answer = NO_NUMBER;
         }

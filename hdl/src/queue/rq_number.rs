@@ -2,8 +2,8 @@
 //!
 //! The host posts to a shared receive queue by writing the number of a WQE into a ring. A queue pair that takes the next one
 //! has that entry read (`ask`); the number stays in a table, for the next packets of the message, its completion and its
-//! flush. The low bits of the number count, so nothing outside of the queue is read. One that could not be read is
-//! [`NO_NUMBER`]: its WQE is read too, as WQE 0, and is `lost`.
+//! flush. The low bits of the number count, also of one from the table, so nothing outside of the queue is read. One that
+//! could not be read is [`NO_NUMBER`](ferroce_proto::abi::cq::NO_NUMBER): its WQE is read too, as WQE 0, and is `lost`.
 //!
 //! ```text
 //!  s ─┬─► waiting ─► head ─► number: of the answer (takes), else of the table ─► numbers (scatter)
@@ -13,7 +13,6 @@
 //! Order: `m` and `numbers` follow `s`. Rate: one a cycle. Latency: none for other WQEs while none of a shared queue waits;
 //! of a shared queue 5 cycles, and the read of one that is taken. 256 reads may be under way.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
-use ferroce_proto::abi::cq::NO_NUMBER;
 use ferroce_proto::abi::wqe::SLOT_BYTES;
 
 use crate::bus::payload::payload;
@@ -50,7 +49,7 @@ pub struct RqNumber<const Q: usize> {
     pub ask: StreamOut<Bits<64>>,
     /// One was read.
     pub answer_valid: Signal<In, Bit>,
-    /// It.
+    /// It, below 2^15, or all ones: it could not be read.
     pub answer: Signal<In, Bits<16>>,
     /// WQEs found.
     pub m: StreamOut<RqFound>,
@@ -103,22 +102,19 @@ impl<const Q: usize> Logic for RqNumber<Q> {
         // the number
         answers.s.valid = answer_valid;
         answers.s.payload = answer;
-        let mut taken = answers.m.payload;
-        for i in 0..15 {
-            if head.log <= i {
-                taken = taken.replace_bit(i, false);
-            }
-        }
-        taken = taken.replace_bit(15, false);
-        if answers.m.payload == NO_NUMBER {
-            taken = answers.m.payload;
-        }
-        let mut number = table.rdata;
+        let mut whole = table.rdata;
         if forwarded {
-            number = written;
+            whole = written;
         }
-        if head.takes {
-            number = taken;
+        if head.shared & head.takes {
+            whole = answers.m.payload;
+        }
+        let lost = whole.bit(15);
+        let mut number = whole;
+        for i in 0..15 {
+            if (head.log <= i) & !lost {
+                number = number.replace_bit(i, false);
+            }
         }
         let found_ready = !found_valid | m.ready;
         let leaves = head_valid
@@ -128,7 +124,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
         answers.m.ready = leaves & head.shared & head.takes;
         table.we = leaves & head.shared & head.takes;
         table.waddr = head.qpn.low::<Q>();
-        table.wdata = number;
+        table.wdata = whole;
         named.s.valid = leaves & head.numbered;
         named.s.payload = number;
         forward!(numbers <= named.m);
@@ -145,7 +141,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
             head_valid = true;
             head = waiting.m.payload;
             forwarded = leaves & (waiting.m.payload.qpn == head.qpn);
-            written = number;
+            written = whole;
         }
 
         // its address
@@ -156,8 +152,8 @@ impl<const Q: usize> Logic for RqNumber<Q> {
             place = bits::<16>(0);
             if head.shared {
                 found.addr = head.base;
-                found.lost = number.bit(15);
-                if !number.bit(15) {
+                found.lost = lost;
+                if !lost {
                     place = number;
                 }
             }

@@ -17,7 +17,7 @@ use super::{cases, check, check_bytes};
 cases! {
     srq_numbers, SRQ, "abi qpc", "WQEs of a shared receive queue are used in the order of the numbers in its ring, and completions name those.";
     srq_dead_peer, SRQ, "IB1 10.2", "A queue pair whose peer is gone in the middle of a message keeps its WQE, and holds up no other.";
-    srq_number_twice, SRQ, "abi qpc", "A number that is in the ring twice is received into twice. Of one that is too large the low bits count.";
+    srq_number_twice, SRQ, "abi qpc", "A number that is in the ring twice is received into twice. Of one that is too large the low bits count, also of 0xffff.";
     srq_number_unreadable, SRQ, "abi cq", "A WQE whose number cannot be read ends its queue pair: local queue pair operation error, of WQE 0xffff.";
 }
 
@@ -93,10 +93,10 @@ fn srq_number_twice(bench: &mut Bench) {
         let sge = target.sge(8 * u64::from(number), 8);
         s.host.post_srq_as(srqn, number, &[sge]);
     }
-    for number in [3, 8 + 3, 0x7ff7] {
+    for number in [3, 8 + 3, 0x7ff7, NO_NUMBER] {
         s.host.post_number(srqn, number);
     }
-    for (value, number) in (1..).zip([7, 3, 3, 3, 7]) {
+    for (value, number) in (1..).zip([7, 3, 3, 3, 7, 7]) {
         let only = s.request(Opcode::RcSendOnly);
         s.next(&only, &[value; 8]);
         check("completions", s.results(), vec![(number, status::SUCCESS)]);

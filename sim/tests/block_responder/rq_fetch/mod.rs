@@ -13,17 +13,23 @@ use ferroce_sim::verilator::{Dut, Input, Output};
 
 use super::drive::{Q, uneven};
 
-/// Word `index` of memory, 32 bits.
-fn word(index: u64) -> u32 {
+fn mixed(index: u64) -> u32 {
     (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
-/// What is read as the number at an address.
-fn number_at(addr: u64) -> u16 {
-    if word(!addr).is_multiple_of(32) {
-        return NO_NUMBER;
+/// Word `index` of memory, 32 bits: every 16th or so is all ones, as a number that cannot be read is.
+fn word(index: u64) -> u32 {
+    let word = mixed(index);
+    if word.is_multiple_of(16) {
+        return u32::MAX;
     }
-    (word(addr / 4) >> (8 * (addr & 2))) as u16
+    word
+}
+
+/// What is read as the number at an address, if it can be read.
+fn number_at(addr: u64) -> Option<u16> {
+    let number = (word(addr / 4) >> (8 * (addr & 2))) as u16;
+    (!mixed(!addr).is_multiple_of(32)).then_some(number)
 }
 
 /// `dma_read` as its client sees it: requests answered in order, each a fixed time after it came.
@@ -92,7 +98,7 @@ impl Agent for Reader {
         }
         let (_, addr, last, is_number) = self.beats.pop_front().expect("it is due");
         let error = if is_number {
-            number_at(addr) == NO_NUMBER
+            number_at(addr).is_none()
         } else {
             self.failure.hit(rng)
         };
@@ -143,7 +149,7 @@ struct Run {
     expected: VecDeque<(u64, bool, u64, bool)>,
     expected_numbers: VecDeque<u64>,
     /// The numbers that queue pairs took last.
-    held: HashMap<u64, u16>,
+    held: HashMap<u64, Option<u16>>,
 }
 
 /// A WQE of a shared receive queue.
@@ -213,13 +219,10 @@ impl Run {
         let item = item.with("list", wqe.list.into());
         self.reads.push(item.with("numbered", wqe.numbered.into()));
         if let Some(addr) = wqe.takes {
-            let number = match number_at(addr) {
-                NO_NUMBER => NO_NUMBER,
-                number => number & ((1 << wqe.log) - 1),
-            };
-            self.held.insert(wqe.qpn, number);
+            self.held.insert(wqe.qpn, number_at(addr));
         }
-        let number = self.held[&wqe.qpn];
+        let mask = (1 << wqe.log) - 1;
+        let number = self.held[&wqe.qpn].map_or(NO_NUMBER, |number| number & mask);
         if wqe.numbered {
             self.expected_numbers.push_back(number.into());
         }

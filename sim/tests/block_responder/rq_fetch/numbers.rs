@@ -35,6 +35,9 @@ fn random_shared<const W: usize>(idle: Pauses, back: Pauses, delay: u64, pause: 
         }
         for packet in 0..rng.u64(1..4) {
             let numbered = rng.bool();
+            // another image of the queue: the number from the table is too large for it
+            let is_changed = addr.is_none() && rng.u8(..8) == 0;
+            let log = if is_changed { rng.u64(..=log) } else { log };
             run.push_shared(Shared {
                 qpn: qpn as u64,
                 takes: addr.take(),

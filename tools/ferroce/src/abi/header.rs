@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ferroce_proto::abi::regs::{self, REGISTERS, STATS, STATS_BASE};
-use ferroce_proto::abi::{Field, cmd, doorbell, exception, pci, wqe};
+use ferroce_proto::abi::{Field, cmd, cq, doorbell, exception, pci, wqe};
 
 use super::catalog::{CODES, STRUCTURES};
 use super::prose;
@@ -80,6 +80,11 @@ const NUMBERS: &[(&str, u64, &str)] = &[
         "MAX_MSG",
         wqe::MAX_MSG as u64,
         "Bytes of the longest message.",
+    ),
+    (
+        "NO_NUMBER",
+        cq::NO_NUMBER as u64,
+        "Field wqe_index of a CQE of a shared receive queue: the number of the WQE could not be read.",
     ),
     (
         "ARM_ANY",
