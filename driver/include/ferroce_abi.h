@@ -151,7 +151,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_MIN_TIME_BETWEEN_CNPS 0x5cu
 /* Notification point: [5:0] DSCP of CNPs, [10:8] their PCP where the path has an 802.1Q tag, [16] marked packets draw CNPs. */
 #define FERROCE_REG_CNP_CONFIG 0x60u
-/* Reaction point: [0] CNPs slow queue pairs down, [1] clamp_tgt_rate, [2] clamp_tgt_rate_after_time_inc, [3] alpha_first, [4] alpha_whole. */
+/* Reaction point: [0] CNPs slow queue pairs down, [1] clamp_tgt_rate, [2] clamp_tgt_rate_after_time_inc, [3] alpha_first, [4] alpha_whole: alpha in 1/1024, else in 1/65536. */
 #define FERROCE_REG_RP_CONFIG 0x64u
 /* Reaction point: rate of the port, up to 1048575 Mb/s; 0: that of the build, 100 Gb/s with a data path of 512 bits, 10 Gb/s with 64. */
 #define FERROCE_REG_LINE_RATE 0x68u
