@@ -196,7 +196,8 @@ impl Logic for Alpha {
                     step = AlphaStep::Fall;
                     if due & !rises {
                         step = AlphaStep::Count;
-                    } else if due & !ticks.any() {
+                    }
+                    if due & rises & !ticks.any() {
                         step = AlphaStep::Rise;
                     }
                 } else if idle & !same {
