@@ -76,6 +76,18 @@ impl Bind {
             return Err(Errno::INVAL);
         }
         mr::access(info.mw_access_flags)?;
+        // what a card would end the queue pair for
+        if info.mr.is_null() {
+            if info.addr != 0 || info.length != 0 {
+                return Err(Errno::INVAL);
+            }
+        } else {
+            get::<MrHandle>(info.mr)?;
+            // SAFETY: both are objects of this library, and not destroyed: their first fields do not change.
+            if unsafe { (*info.mr).pd != (*mw).pd } {
+                return Err(Errno::PERM);
+            }
+        }
         let info = *info;
         Ok(Self { mw, key, info })
     }

@@ -35,7 +35,7 @@ fn what_is_named_changes_and_nothing_else() {
     let (fake, context) = open(ALL | Features::CNP | Features::RATES);
     let read = |register: u32| fake.read32(register.into());
     let all = context.congestion();
-    assert_eq!(all.len(), 23);
+    assert_eq!(all.len(), 24);
     let first = "np_enable=1 cnp_dscp=48 cnp_802p_prio=6 rpg_ai_rate=1048575 rp_enable=1";
     context.set_congestion(&first.parse().unwrap()).unwrap();
     assert_eq!(read(regs::CNP_CONFIG), 1 << 16 | 6 << 8 | 48);

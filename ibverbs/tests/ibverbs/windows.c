@@ -93,6 +93,15 @@ static void type_1(struct ibv_mr *mr)
 	expect("with the key of before", written(mr, memory + 4096, first), IBV_WC_REM_ACCESS_ERR);
 	reconnect();
 	expect("with the new one", written(mr, memory + 4096, mw->rkey), IBV_WC_SUCCESS);
+	uint32_t bound = mw->rkey;
+	bind.bind_info = (struct ibv_mw_bind_info){ .length = 64 };
+	REFUSED(ibv_bind_mw(qp, mw, &bind), EINVAL);
+	struct ibv_pd *foreign = ibv_alloc_pd(mw->context);
+	struct ibv_mr *other = ibv_reg_mr(foreign, mr->addr, mr->length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	MUST(foreign && other);
+	bind.bind_info = info(other, 64, IBV_ACCESS_REMOTE_WRITE);
+	REFUSED(ibv_bind_mw(qp, mw, &bind), EPERM);
+	MUST(mw->rkey == bound && !ibv_dereg_mr(other) && !ibv_dealloc_pd(foreign));
 	bind.bind_info = (struct ibv_mw_bind_info){ 0 };
 	MUST(ibv_bind_mw(qp, mw, &bind) == 0);
 	completes(1, IBV_WC_BIND_MW, IBV_WC_SUCCESS);

@@ -149,6 +149,30 @@ fn every_operation_of_every_transport() {
     setup.finish();
 }
 
+/// A part waits with entries in the table while more WQEs than that holds pass it, which send nothing.
+#[test]
+fn what_sends_nothing_leaves_the_entries_of_a_part_that_waits() {
+    for plan in [Plan::Drop, Plan::Flush] {
+        let mut setup = steady();
+        for _ in 0..4 {
+            // 185 packets of the first entry
+            let list: Vec<_> = (0..16u64)
+                .map(|n| sge(0x10_0000 * n, if n == 0 { 185 * 256 } else { 256 }))
+                .collect();
+            let long = Work::new(0, opcode::WRITE, &list);
+            let all = whole(&long);
+            setup.post(long, all);
+            for n in 0..40u64 {
+                let list: Vec<_> = (0..4u64)
+                    .map(|k| sge(0x7000_0000_0000 + 0x1000 * (4 * n + k), 64))
+                    .collect();
+                setup.post(Work::new(3, opcode::WRITE, &list), plan);
+            }
+        }
+        setup.finish();
+    }
+}
+
 #[test]
 fn inline_data_wraps_with_the_ring() {
     let mut setup = steady();

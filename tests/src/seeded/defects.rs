@@ -224,7 +224,7 @@ pub const DEFECTS: &[Defect] = &[
         case: Some("duplicate_before_a_read"),
         changes: &[change(
             "place_builder",
-            "assign resend_before = decision[RqDecision_asked] & !distance_1[23];",
+            "assign resend_before = decision[RqDecision_asked] & !distance[23];",
             "1'b0",
         )],
     },

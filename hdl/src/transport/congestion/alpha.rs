@@ -245,7 +245,7 @@ impl Logic for Alpha {
                 if !periods.busy {
                     count = counted;
                     step = AlphaStep::Ready;
-                    if asked & total.any() {
+                    if asked {
                         step = AlphaStep::Begin;
                     }
                 }

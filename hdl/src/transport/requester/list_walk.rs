@@ -34,6 +34,10 @@ pub struct ListWalk {
     pub next_qpn: Signal<Out, Bits<16>>,
     /// A part is inside.
     pub busy: Signal<Out, Bit>,
+    /// A part has entries in the table that are still to be read.
+    pub unread_valid: Signal<Out, Bit>,
+    /// Its tag.
+    pub unread: Signal<Out, Bits<5>>,
 
     table: Ram<SendEntry, 9>,
 
@@ -242,6 +246,12 @@ impl Logic for ListWalk {
         if straight {
             next_qpn = wqe.qpn;
         }
+        unread_valid = valid_1;
+        unread = part_1.wqe.tag;
+        assert!(
+            !entry_we | !valid_1 | (entry_at.slice::<5>(4) != part_1.wqe.tag),
+            "an entry is written over that is still to be read"
+        );
         busy = valid_1 | valid_2 | valid_3 | has_4;
     }
 }

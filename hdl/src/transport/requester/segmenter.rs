@@ -40,6 +40,10 @@ pub struct Segmenter<const Q: usize> {
     pub entry_at: Signal<In, Bits<9>>,
     /// The entry.
     pub entry: Signal<In, SendEntry>,
+    /// A part has entries that are still to be read.
+    pub unread_valid: Signal<Out, Bit>,
+    /// Its tag.
+    pub unread: Signal<Out, Bits<5>>,
     /// Start, Refetch and Executed events.
     pub start: StreamOut<SqEvent>,
     /// A grant arrives.
@@ -132,6 +136,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         forward!(flushed <= starts.flushed);
         forward!(walk.s <= starts.m);
         copy!(walk <= self; entry_we, entry_at, entry);
+        unread_valid = walk.unread_valid;
+        unread = walk.unread;
         activity = starts.activity;
 
         // the packet being cut

@@ -88,6 +88,7 @@ impl<const Q: usize> Logic for SendPath<Q> {
         forward!(mr <= check.mr);
         forward!(segmenter.s <= check.m);
         copy!(segmenter <= check; entry_we, entry_at, entry);
+        copy!(check <= segmenter; unread_valid, unread);
         forward!(start <= segmenter.start);
         segmenter.grant_valid = grant_valid;
         segmenter.grant = grant;

@@ -23,6 +23,9 @@
 //! ends; it waits for the slot that tells while slots are on their way (`more`). Else it leaves as `incomplete`; if it is
 //! the first of its grant, not all of it is posted, and it is refused.
 //!
+//! A WQE has its entries in the table from its check until `list_walk` has read them. There is room for 32, so a head waits when its place
+//! is about to be that of a part which is still to be read (`unread`): however many WQEs pass that part without being sent.
+//!
 //! Rate: a cycle for each entry, at least one for each slot; at most 15 WQEs inside. Latency: 7 cycles.
 //!
 //! ```text
@@ -76,6 +79,10 @@ pub struct WqeCheck<const Q: usize> {
     pub entry_at: Signal<Out, Bits<9>>,
     /// The entry.
     pub entry: Signal<Out, SendEntry>,
+    /// A part waits in `list_walk` with entries that are still to be read.
+    pub unread_valid: Signal<In, Bit>,
+    /// Its tag.
+    pub unread: Signal<In, Bits<5>>,
     /// No fewer WQEs are here.
     pub level: Signal<Out, Bits<10>>,
 
@@ -86,6 +93,8 @@ pub struct WqeCheck<const Q: usize> {
     /// WQEs inside.
     inside: Reg<Bits<5>>,
     tag: Reg<Bits<5>>,
+    /// The next heads come near the part that is still to be read.
+    near: Reg<Bit>,
 
     // stage 3: the slot whose entries are checked
     /// The WQE has more slots to come.
@@ -200,9 +209,11 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         let goes_on = seeks & context.next_valid & context.joins;
         let load = context.valid
             & !walk.slice::<2>(1).any()
-            & (open | (inside != MOST_INSIDE))
+            & (open | ((inside != MOST_INSIDE) & !near))
             & !(seeks & !context.next_valid & more);
         let load_head = load & !open;
+        // a cycle old, in which one head more may have come
+        near = unread_valid & ((unread - tag) < 3);
         let give = m.ready & waiting.m.valid & decision.m.valid;
         if load_head & !give {
             inside += 1;

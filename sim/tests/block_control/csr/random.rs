@@ -30,7 +30,7 @@ impl Reference {
             regs::EXC_BASE_LO => value & !0xfff,
             regs::EXC_RX_CI | regs::EXC_TX_PI | regs::MIN_TIME_BETWEEN_CNPS => value & 0xffff,
             regs::CNP_CONFIG => value & 0x1_073f,
-            regs::RP_CONFIG => value & 0xf,
+            regs::RP_CONFIG => value & 0x1f,
             regs::TRUST => value & 0x703,
             regs::DSCP_PRIO_0..=regs::DSCP_PRIO_7 => value & classes::DSCP_PRIO_MASK,
             regs::PRIO_CLASS => value & classes::PRIO_CLASS_MASK,
