@@ -10,7 +10,7 @@
 //! let mut rp = Dcqcn::new(Params::default(), 100_000);
 //! rp.on_cnp(10_000); // the first CNP: alpha is 1023/1024
 //! rp.advance(14_000); // the end of the monitor period
-//! assert_eq!(rp.rate_mbps(), 50_782);
+//! assert_eq!(rp.rate_mbps(), 50_778);
 //! ```
 
 mod dcqcn;
