@@ -50,7 +50,7 @@ impl<B: Backend> Qp<B> {
 
     /// Posts an invalidation of the key of a type 2 window that this queue pair bound. The key is invalid when the card has
     /// completed all in front of the request; the request fails with `MwBindErr` if there is no such key, and the queue pair
-    /// with it. Once it completes nobody reaches memory by the key.
+    /// with it. Once it completes the key reaches no memory.
     ///
     /// # Errors
     /// [`PostError`]: nothing was posted.
