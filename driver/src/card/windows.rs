@@ -79,15 +79,14 @@ struct Window {
 impl Window {
     /// Forgets what came to nothing by a later bind.
     fn settle(&mut self) {
-        let done: Vec<_> = self
-            .posted
-            .iter()
-            .filter(|posted| posted.is_done())
-            .collect();
-        let stands = |posted: &Posted| !done.iter().any(|later| posted.is_before(later));
-        let stands: Vec<_> = self.posted.iter().map(stands).collect();
-        let mut stands = stands.into_iter();
-        self.posted.retain(|_| stands.next() == Some(true));
+        let is_displaced = |posted: &Posted| {
+            let mut later = self.posted.iter();
+            later.any(|later| later.is_done() && posted.is_before(later))
+        };
+        let displaced = self.posted.iter().filter(|posted| is_displaced(posted));
+        let displaced: Vec<_> = displaced.map(|posted| posted.number).collect();
+        self.posted
+            .retain(|posted| !displaced.contains(&posted.number));
     }
 
     /// Writes the entry, over what the window is bound to.
