@@ -59,6 +59,16 @@ impl Output {
         self.file.path()
     }
 
+    /// Writes `text`, and [`finish`](Self::finish)es.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn finish_with(mut self, text: &str) -> Result<()> {
+        let written = self.file().write_all(text.as_bytes());
+        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.finish()
+    }
+
     /// Gives the file its name, in one step; a file that stood there is replaced.
     ///
     /// # Errors
@@ -88,10 +98,7 @@ pub fn put(path: &str, text: &str) -> Result<()> {
 /// # Errors
 /// [`Usage`] if no file can be written there; those of the file system.
 pub fn write(path: &Path, text: &str) -> Result<()> {
-    let mut output = Output::create(path)?;
-    let written = output.file().write_all(text.as_bytes());
-    written.with_context(|| format!("cannot write {}", path.display()))?;
-    output.finish()
+    Output::create(path)?.finish_with(text)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 //! ```
 
 use std::fmt;
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -167,16 +166,12 @@ impl ReportFile {
     /// # Errors
     /// Those of the file system.
     pub fn write(self, report: &Report) -> Result<()> {
-        let Some(mut output) = self.output else {
+        let Some(output) = self.output else {
             return Ok(());
         };
         let mut text = serde_json::to_string_pretty(report).context("report")?;
         text.push('\n');
-        output
-            .file()
-            .write_all(text.as_bytes())
-            .context("cannot write the report")?;
-        output.finish()
+        output.finish_with(&text)
     }
 }
 

@@ -19,11 +19,10 @@ mod side;
 mod stages;
 mod storm;
 
-use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use ferroce_sim::verilator;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -106,12 +105,8 @@ pub fn run(args: &Args) -> Result<()> {
     let ok = failures.is_empty() && worse.is_empty();
     let result = Report::new(ok, args.seed, figures);
     file.write(&result)?;
-    if let Some(mut html) = html {
-        let page = page::page(&result)?;
-        html.file()
-            .write_all(page.as_bytes())
-            .context("cannot write the page")?;
-        html.finish()?;
+    if let Some(html) = html {
+        html.finish_with(&page::page(&result)?)?;
     }
     for figure in &result.figures {
         println!("{}", row(figure, comparable.then_some(&old)));

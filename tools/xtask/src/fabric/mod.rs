@@ -4,11 +4,10 @@ mod figures;
 mod plan;
 mod plot;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_sim::fabric::flow::card::Make;
@@ -233,19 +232,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let report = Report::new(wrong.is_empty(), args.seed, figures);
     let queue = plot::queue(&plan, &results, beside);
-    if let Some(mut svg) = svg {
-        let text = plot::svg(&queue)?;
-        svg.file()
-            .write_all(text.as_bytes())
-            .context("cannot write the plot")?;
-        svg.finish()?;
+    if let Some(svg) = svg {
+        svg.finish_with(&plot::svg(&queue)?)?;
     }
-    if let Some(mut html) = html {
-        let page = plot::page(&plan, &results, queue, &report)?;
-        html.file()
-            .write_all(page.as_bytes())
-            .context("cannot write the page")?;
-        html.finish()?;
+    if let Some(html) = html {
+        html.finish_with(&plot::page(&plan, &results, queue, &report)?)?;
     }
     file.write(&report)?;
     ensure!(wrong.is_empty(), "{}", wrong.join("; "));
