@@ -230,8 +230,8 @@ pub(super) fn failing(c: &mut Conn) -> Work {
     Work::write(&[], &closed, 0).inline(&[1; 8])
 }
 
-/// B posts a WRITE that fails, and this behind it.
-fn behind_a_failure(c: &mut Conn, work: &Work) {
+/// B posts a WRITE that fails, and this after it.
+fn after_a_failure(c: &mut Conn, work: &Work) {
     let qb = c.qb;
     let works = [failing(c), work.clone(), Work::send(&[]), work.clone()];
     for work in &works {
@@ -247,7 +247,7 @@ fn behind_a_failure(c: &mut Conn, work: &Work) {
 
 fn bind_is_flushed(bench: &mut Bench) {
     let (mut c, region) = start(bench, false);
-    behind_a_failure(&mut c, &Work::bind(KEY, span(&region)));
+    after_a_failure(&mut c, &Work::bind(KEY, span(&region)));
     check("bound", reaches(&mut c, &by(KEY, &region)), false);
 }
 

@@ -365,7 +365,7 @@ fn cq_overflow_of_several(bench: &mut Bench) {
 }
 
 fn flush_before_sqe_is_left(bench: &mut Bench) {
-    const BEHIND: usize = 119;
+    const AFTER: usize = 119;
     let mut s = bench.script(QpOptions {
         sq_log: 7,
         ..ud::options()
@@ -378,7 +378,7 @@ fn flush_before_sqe_is_left(bench: &mut Bench) {
     let mut bad = good.clone();
     bad.head.opcode = 0x40;
     s.host.write_slots(s.qpn, &bad.slots());
-    for _ in 1..BEHIND {
+    for _ in 1..AFTER {
         s.host.write_slots(s.qpn, &good.slots());
     }
     s.host.post_send(s.qpn, &good);
@@ -394,8 +394,7 @@ fn flush_before_sqe_is_left(bench: &mut Bench) {
     );
     s.host.modify_state(s.qpn, state::RTS);
     check("packets", s.quiet().len(), 0);
-    let rest: Vec<_> = std::iter::from_fn(|| s.host.poll(cqn)).collect();
-    let rest: Vec<_> = rest.iter().map(|cqe| cqe.status).collect();
-    check("the others", rest, vec![FLUSHED; BEHIND]);
+    let rest = std::iter::from_fn(|| s.host.poll(cqn)).map(|cqe| cqe.status);
+    check("the others", rest.collect(), vec![FLUSHED; AFTER]);
     check("packets of what is posted then", s.post(&good).len(), 1);
 }

@@ -43,6 +43,7 @@ mod numbers;
 mod outstanding;
 mod own;
 mod pauses;
+mod pauses_commands;
 mod pauses_sent;
 mod protection;
 mod psn;
@@ -136,6 +137,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Packets outstanding", outstanding::CASES),
     topic("Traffic classes", classes::CASES),
     topic("Pauses of the peer", pauses::CASES),
+    topic("Pauses and commands", pauses_commands::CASES),
     topic("Pauses to the peer", pauses_sent::CASES),
     topic("Shared receive queues", shared_receive::CASES),
     topic("Numbers of shared receive queues", shared_numbers::CASES),
