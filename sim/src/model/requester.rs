@@ -6,14 +6,12 @@ use std::collections::VecDeque;
 
 use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_proto::abi::eq::{Eqe, event};
-use ferroce_proto::abi::mr::Right;
 use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
-use ferroce_proto::abi::wqe::{Sge, opcode};
 use ferroce_proto::wire::{Mtu, Operation, Psn, psn};
 
 use super::qp::QueuePair;
 use super::tx::Outgoing;
-use super::wqe::{self, BadWqe, Payload, SendRequest};
+use super::wqe::{self, BadWqe, SendRequest};
 use super::{Env, stats};
 
 /// Packets after which an acknowledgement is asked for within a message, at the latest.
@@ -148,28 +146,6 @@ impl Sq {
     }
 }
 
-/// Checks the list of a message before its first packet. (What a READ or atomic brings is checked once more when it is there.)
-fn permitted(env: &Env, pd: u32, qpn: u32, request: SendRequest) -> Result<SendRequest, BadWqe> {
-    let denied = |sge: &Sge| {
-        let right = if request.is_answered() {
-            Right::LocalWrite
-        } else {
-            Right::LocalRead
-        };
-        let check = env
-            .regions
-            .check(sge.lkey, pd, qpn, sge.addr, sge.length, right);
-        check.is_err()
-    };
-    match &request.payload {
-        Payload::List(list) if list.iter().any(denied) => Err(BadWqe {
-            status: status::LOC_PROT_ERR,
-            opcode: wqe::cqe_opcode(&request.head),
-        }),
-        _ => Ok(request),
-    }
-}
-
 impl QueuePair {
     /// There may be a request packet to send.
     pub(super) fn wants_request(&self) -> bool {
@@ -234,7 +210,8 @@ impl QueuePair {
         let sq = &mut self.sq;
         let index = sq.exec;
         let (slots, request) = wqe::fetch_send(env, &sq.ctx, index, sq.posted());
-        let request = request.and_then(|request| permitted(env, sq.ctx.pd, self.qpn, request));
+        let request =
+            request.and_then(|request| wqe::permitted(&env.regions, sq.ctx.pd, self.qpn, request));
         let request = match request {
             Ok(request) => request,
             Err(error) => {
@@ -260,22 +237,10 @@ impl QueuePair {
         {
             return false;
         }
-        if request.is_local() {
-            let own = (sq.ctx.pd, self.qpn);
-            let key = request.head.imm;
-            let changed = match request.head.opcode {
-                opcode::BIND_MW => env.regions.bind(key, &request.bind, own),
-                _ => env.regions.invalidate(key, own.0, own.1),
-            };
-            if changed.is_err() {
-                let error = BadWqe {
-                    status: status::MW_BIND_ERR,
-                    opcode: wqe::cqe_opcode(&request.head),
-                };
-                sq.exec = index.wrapping_add(slots);
-                self.fail_send(env, index, error, 0);
-                return false;
-            }
+        if let Err(error) = wqe::execute(&mut env.regions, (sq.ctx.pd, self.qpn), &request) {
+            sq.exec = index.wrapping_add(slots);
+            self.fail_send(env, index, error, 0);
+            return false;
         }
         let packets = match request.is_local() {
             true => 0,

@@ -1,6 +1,7 @@
 //! Fetch and validation of work queue entries.
 
 use ferroce_proto::abi::cq::{opcode as cqe_opcode, status};
+use ferroce_proto::abi::mr::Right;
 use ferroce_proto::abi::qpc::{RqCtx, SqCtx, SrqCtx, qp_type};
 use ferroce_proto::abi::regs::feature;
 use ferroce_proto::abi::wqe::{
@@ -10,7 +11,7 @@ use ferroce_proto::abi::wqe::{
 use ferroce_proto::wire::{Mtu, Operation, Suffix, psn};
 
 use super::Env;
-use super::access::Dma;
+use super::access::{Dma, Regions};
 
 /// Most slots of a send WQE.
 const MAX_SLOTS: u16 = 5;
@@ -314,5 +315,48 @@ pub(super) fn fetch_recv(dma: &mut Dma, ring: &RecvRing, index: u16) -> Result<R
         length: bytes_of(&list),
         list,
         pd: ring.pd,
+    })
+}
+
+/// Checks the list of a message before its first packet. (What a READ or atomic brings is checked once more when it is there.)
+pub(super) fn permitted(
+    regions: &Regions,
+    pd: u32,
+    qpn: u32,
+    request: SendRequest,
+) -> Result<SendRequest, BadWqe> {
+    let denied = |sge: &Sge| {
+        let right = if request.is_answered() {
+            Right::LocalWrite
+        } else {
+            Right::LocalRead
+        };
+        let check = regions.check(sge.lkey, pd, qpn, sge.addr, sge.length, right);
+        check.is_err()
+    };
+    match &request.payload {
+        Payload::List(list) if list.iter().any(denied) => Err(BadWqe {
+            status: status::LOC_PROT_ERR,
+            opcode: cqe_opcode(&request.head),
+        }),
+        _ => Ok(request),
+    }
+}
+
+/// Binds a window or invalidates a key, if that is what the WQE of a queue pair (domain, number) asks for.
+pub(super) fn execute(
+    regions: &mut Regions,
+    own: (u32, u32),
+    request: &SendRequest,
+) -> Result<(), BadWqe> {
+    let key = request.head.imm;
+    let changed = match request.head.opcode {
+        opcode::BIND_MW => regions.bind(key, &request.bind, own),
+        opcode::LOCAL_INV => regions.invalidate(key, own.0, own.1),
+        _ => Ok(()),
+    };
+    changed.map_err(|_| BadWqe {
+        status: status::MW_BIND_ERR,
+        opcode: cqe_opcode(&request.head),
     })
 }

@@ -1,8 +1,8 @@
 //! A host with a card: the flows as RDMA WRITEs or READs of real queue pairs, on any [`Nic`].
 //!
 //! A flow is a queue pair at either end. Its sender keeps some WRITEs of 64 KiB posted; the last one has immediate data, so that the
-//! receiver knows when all is there. Or its receiver keeps as many READs posted. In front of the card is a MAC that stores a frame, takes pauses, and sends at the rate of the wire.
-//! It has one queue: as long as a card has no classes, a pause of the class of the frame at its head holds all behind it.
+//! receiver knows when all is there. Or its receiver keeps as many READs posted. In front of the card is a MAC that stores a frame,
+//! takes pauses, and sends at the rate of the wire. It has one queue: a pause of the class of its first frame holds all behind it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -60,6 +60,13 @@ enum Role {
     Reads,
     /// Has its card answer them.
     Serves,
+}
+
+impl Role {
+    /// Packets of this kind bring data of the flow.
+    fn sends(self, opcode: Opcode) -> bool {
+        self == Self::Writes && opcode.is_request() || self == Self::Serves && opcode.is_response()
+    }
 }
 
 /// A flow at an end that posts for it, or sends its data.
@@ -197,11 +204,8 @@ impl CardHost {
 
     fn add_sender(&mut self, id: FlowId, flow: &Flow, role: Role, interval: Time) {
         self.sending.insert(id, self.senders.len());
-        if role == Role::Serves {
-            self.starts.skip();
-        } else {
-            self.starts.add(flow);
-        }
+        self.starts
+            .add((role != Role::Serves).then_some(&flow.start));
         let report = Sent {
             flow: id,
             started: None,
@@ -324,18 +328,10 @@ impl CardHost {
         };
         let bth = &packet.headers.bth;
         let place = Flow::of_qpn(bth.dest_qp).and_then(|id| self.sending.get(&id));
-        if let Some(&place) = place {
-            let Sender { role, report, .. } = &mut self.senders[place];
-            let has_data = match role {
-                Role::Writes => bth.opcode.is_request(),
-                Role::Serves => bth.opcode.is_response(),
-                Role::Reads => false,
-            };
-            if !has_data {
-                return;
-            }
-            report.packets += 1;
-            report.series.at(now).bytes += frame.len() as u64;
+        let sender = place.map(|&place| &mut self.senders[place]);
+        if let Some(sender) = sender.filter(|sender| sender.role.sends(bth.opcode)) {
+            sender.report.packets += 1;
+            sender.report.series.at(now).bytes += frame.len() as u64;
         }
     }
 

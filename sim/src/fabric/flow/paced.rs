@@ -140,7 +140,7 @@ impl Paced {
                 let place = new.senders.len();
                 new.sending.insert(id, place);
                 new.senders.push(Sender::new(id, flow, config));
-                new.starts.add(flow);
+                new.starts.add(Some(&flow.start));
             }
             if flow.dst == host {
                 let receiver = Receiver::new(id, flow, config.cnp_interval, config.interval);

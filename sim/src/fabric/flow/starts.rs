@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Flow, FlowId, Start};
+use super::{FlowId, Start};
 use crate::fabric::{NEVER, Time};
 
 /// Senders, by their place at the host, that have not started.
@@ -15,20 +15,16 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    /// The next sender of the host.
-    pub(super) fn add(&mut self, flow: &Flow) {
-        match &flow.start {
-            Start::At(time) => {
+    /// The next sender of the host; without a start it is none.
+    pub(super) fn add(&mut self, start: Option<&Start>) {
+        match start {
+            Some(Start::At(time)) => {
                 self.planned.push(Reverse((*time, self.needs.len())));
                 self.needs.push(Vec::new());
             }
-            Start::After(ids) => self.needs.push(ids.clone()),
+            Some(Start::After(ids)) => self.needs.push(ids.clone()),
+            None => self.needs.push(Vec::new()),
         }
-    }
-
-    /// The next place of the host has no sender.
-    pub(super) fn skip(&mut self) {
-        self.needs.push(Vec::new());
     }
 
     /// When the next one starts.
