@@ -124,32 +124,16 @@ impl Setup {
         set("request.remote_write", bind.remote_write.into());
         set("request.remote_read", bind.remote_read.into());
         set("request.remote_atomic", bind.remote_atomic.into());
-        set("valid", 1);
-        let done = self.bench.dut().output("change_done").unwrap();
-        let ok = self.bench.dut().output("change_ok").unwrap();
-        for n in 0..limit {
-            let before = self.now;
-            during(self, n);
-            if self.now == before {
-                self.cycle(&[None; PORTS]);
-            }
-            let dut = self.bench.dut_mut();
-            dut.set(dut.input("change_valid").unwrap(), 0);
-            dut.settle();
-            if dut.is_set(done) {
-                let ok = dut.is_set(ok);
-                let made = match &change.bind {
-                    Some(bind) => bound(&self.table, change, bind),
-                    None => invalidated(&self.table, change),
-                };
-                assert_eq!(ok, made.is_some(), "{change:x?} of {:x?}", self.table);
-                if let Some(entry) = made {
-                    self.table[(change.key >> 8) as usize % (1 << LOG)] = entry;
-                }
-                return ok;
-            }
+        let ok = self.ask("change", limit, during);
+        let made = match &change.bind {
+            Some(bind) => bound(&self.table, change, bind),
+            None => invalidated(&self.table, change),
+        };
+        assert_eq!(ok, made.is_some(), "{change:x?} of {:x?}", self.table);
+        if let Some(entry) = made {
+            self.table[(change.key >> 8) as usize % (1 << LOG)] = entry;
         }
-        panic!("no answer in {limit} cycles");
+        ok
     }
 
     fn with_window(qp_only: bool) -> Self {

@@ -19,23 +19,7 @@ impl Setup {
         set("inv_request.key", key.into());
         set("inv_request.pd", pd.into());
         set("inv_request.qpn", qpn.into());
-        set("inv_valid", 1);
-        let done = self.bench.dut().output("inv_done").unwrap();
-        let ok = self.bench.dut().output("inv_ok").unwrap();
-        for n in 0..limit {
-            let before = self.now;
-            during(self, n);
-            if self.now == before {
-                self.cycle(&[None; PORTS]);
-            }
-            let dut = self.bench.dut_mut();
-            dut.set(dut.input("inv_valid").unwrap(), 0);
-            dut.settle();
-            if dut.is_set(done) {
-                return dut.is_set(ok);
-            }
-        }
-        panic!("no answer in {limit} cycles");
+        self.ask("inv", limit, during)
     }
 }
 

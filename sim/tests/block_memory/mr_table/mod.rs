@@ -117,6 +117,28 @@ impl Setup {
         setup
     }
 
+    /// Gives the request of `port` to the table; the answer comes within `limit` cycles. `during` says what happens meanwhile.
+    fn ask(&mut self, port: &str, limit: usize, during: impl Fn(&mut Self, usize)) -> bool {
+        let dut = self.bench.dut_mut();
+        let valid = dut.input(&format!("{port}_valid")).unwrap();
+        let [done, ok] = ["done", "ok"].map(|name| dut.output(&format!("{port}_{name}")).unwrap());
+        dut.set(valid, 1);
+        for n in 0..limit {
+            let before = self.now;
+            during(self, n);
+            if self.now == before {
+                self.cycle(&[None; PORTS]);
+            }
+            let dut = self.bench.dut_mut();
+            dut.set(valid, 0);
+            dut.settle();
+            if dut.is_set(done) {
+                return dut.is_set(ok);
+            }
+        }
+        panic!("no answer in {limit} cycles");
+    }
+
     /// Resets and waits for the sweep.
     fn reset(&mut self) {
         let dut = self.bench.dut_mut();
