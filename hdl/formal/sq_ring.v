@@ -14,7 +14,7 @@ module check_sq_ring (
     input executing, // = state.executing
     input running, // = terms.running
     input differs, // = terms.differs
-    input silent, // = terms.silent
+    input is_local, // = terms.is_local
     input fresh, // = terms.fresh
     input room, // = terms.room
     input [15:0] used_after, // = terms.used_after
@@ -31,7 +31,7 @@ module check_sq_ring (
         assume (used <= size);
         assume (!room || !fresh || used < size);
         assume (!executing || used == 0 && !running);
-        assume (!silent || !room || differs || used == 0);
+        assume (!is_local || !room || differs || used == 0);
         assume (used_after == used - retired);
         if (kind == RETIRED && current) assume (retired <= used);
     end

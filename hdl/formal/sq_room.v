@@ -14,7 +14,7 @@ module check_sq_room (
     input executing, // = state.executing
     input running, // = terms.running
     input differs, // = terms.differs
-    input silent, // = terms.silent
+    input is_local, // = terms.is_local
     input fresh, // = terms.fresh
     input room, // = terms.room
     input [15:0] used_after, // = terms.used_after
@@ -36,11 +36,11 @@ module check_sq_room (
     always @* if (seen) begin
         assert (fresh == is_new);
         assert (!room || !fresh || has_room);
-        assert (!room || !silent || differs || is_empty);
+        assert (!room || !is_local || differs || is_empty);
         assert (!running || !executes);
         assert (used_after == left);
         assert (current == is_current);
         cover (room && fresh);
-        cover (room && silent);
+        cover (room && is_local);
     end
 endmodule

@@ -59,13 +59,13 @@ pub struct Counters {
     /// Pauses that are asked for.
     pub pauses: Signal<In, PauseCounts>,
     /// Counter to read.
-    pub index: Signal<In, Bits<7>>,
+    pub stat_index: Signal<In, Bits<7>>,
     /// It is asked for in this cycle.
-    pub read: Signal<In, Bit>,
+    pub stat_read: Signal<In, Bit>,
     /// Its value.
-    pub value: Signal<Out, Bits<64>>,
+    pub stat_value: Signal<Out, Bits<64>>,
     /// The value is there.
-    pub valid: Signal<Out, Bit>,
+    pub stat_valid: Signal<Out, Bit>,
     /// All counters start from 0.
     pub ready: Signal<Out, Bit>,
 
@@ -155,10 +155,10 @@ impl Logic for Counters {
             tx_pause_storm_warning_events: pauses.warning,
             tx_pause_storm_error_events: pauses.error,
         };
-        stats.index = index;
-        stats.read = read;
-        value = stats.value;
-        valid = stats.valid;
+        stats.index = stat_index;
+        stats.read = stat_read;
+        stat_value = stats.value;
+        stat_valid = stats.valid;
         ready = stats.ready;
     }
 }

@@ -177,7 +177,7 @@ impl<
         copy!(receive <= self; enable, notify, classes);
         copy!(self <= receive; pause_send);
         copy!(transmit <= self; notify, congestion, classes);
-        copy!(transmit <= receive; cnp_received, response_sent, response_reserve, response_give_back);
+        copy!(transmit <= receive; cnp_received, response_sent, response_reserve, response_give_back, placed, accesses);
         forward!(sq_doorbell <= transmit.doorbell);
         forward!(rq_doorbell <= receive.doorbells);
         forward!(transmit.answer <= receive.answer);
@@ -245,8 +245,6 @@ impl<
         forward!(regions.check[3] <= receive.response_mr);
         forward!(regions.inv <= receive.inv);
         forward!(regions.change <= transmit.change);
-        transmit.placed = receive.placed;
-        transmit.accesses = receive.accesses;
         transmit.payload_issued = host.issued[WRITE_PAYLOAD];
         transmit.payload_done = host.done[WRITE_PAYLOAD];
         regions.write = control.tables.mr_we;
@@ -261,8 +259,7 @@ impl<
         forward!(transmit.command <= control.sq_command);
         forward!(transmit.failure <= control.sq_failure);
         forward!(control.sq_down <= transmit.down);
-        copy!(control <= transmit; sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status,
-            lost, lost_qpn, lost_psn, lost_incarnation);
+        copy!(control <= transmit; sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status, lost, lost_qpn, lost_psn, lost_incarnation);
         forward!(receive.events <= control.rq_events);
         copy!(control <= receive; rq_query_valid, rq_query, refused_since, accesses);
         forward!(control.rq_failures <= receive.failures);
@@ -290,10 +287,8 @@ impl<
         copy!(counters <= exceptions; stored, dropped, refused, sent, sent_bytes);
         counters.paused = egress.paused;
         copy!(counters <= control; cq_overflow, cmd_done, cmd_failed);
-        counters.index = stat_index;
-        counters.read = stat_read;
-        stat_value = counters.value;
-        stat_valid = counters.valid;
+        copy!(counters <= self; stat_index, stat_read);
+        copy!(self <= counters; stat_value, stat_valid);
         ready = receive.ready & transmit.ready & regions.ready & control.ready & counters.ready;
     }
 }

@@ -137,8 +137,8 @@ impl Batch {
                     match &request.bind {
                         None => sends.add(wr).map_err(ToErrno::errno)?,
                         Some(bind) => {
-                            let told = (request.wr_id, request.flags);
-                            sends.with(|qp| bind.post(qp, told))?;
+                            let named = (request.wr_id, request.flags);
+                            sends.with(|qp| bind.post(qp, named))?;
                         }
                     }
                 }

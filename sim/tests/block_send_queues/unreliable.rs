@@ -194,7 +194,7 @@ fn what_failed_is_not_revived() {
     assert_eq!(rig.done(1), [(0, 0), (1, status::GENERAL_ERR)]);
 }
 
-/// A failure while a bind is executed is complete, and told once, behind the completion of the bind.
+/// A failure while a bind is executed is complete, and reported once, after the completion of the bind.
 #[test]
 fn a_failure_waits_for_what_is_executed() {
     for qp_type in [qp_type::RC, qp_type::UC] {

@@ -302,7 +302,7 @@ fn a_window_ends_with_its_own_region(cards: [SimCard; 2]) -> Done {
     Ok(())
 }
 
-/// A bind whose completion nobody has polled may have been executed.
+/// A bind whose completion was not polled may have been executed.
 fn an_unpolled_bind_ends_with_its_region(cards: [SimCard; 2]) -> Done {
     let [mut a, mut b] = connected(cards)?;
     let mut mw = b.pd.alloc_mw(MwType::Type1)?;

@@ -35,7 +35,7 @@ const fn change(block: &'static str, line: &'static str, becomes: &'static str) 
 
 /// A message that is read again differs from what was sent of it.
 const SECOND_READING: &str =
-    "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent | silent);";
+    "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent | is_local);";
 
 /// All defects.
 pub const DEFECTS: &[Defect] = &[
@@ -52,7 +52,7 @@ pub const DEFECTS: &[Defect] = &[
         changes: &[change(
             "sq_terms",
             SECOND_READING,
-            "!fresh & (spent | silent) & !(|sq_event[SqEvent_status +: 8])",
+            "!fresh & (spent | is_local) & !(|sq_event[SqEvent_status +: 8])",
         )],
     },
     Defect {
@@ -62,7 +62,7 @@ pub const DEFECTS: &[Defect] = &[
         changes: &[change(
             "sq_terms",
             SECOND_READING,
-            "!fresh & ((|sq_event[SqEvent_status +: 8]) | silent)",
+            "!fresh & ((|sq_event[SqEvent_status +: 8]) | is_local)",
         )],
     },
     Defect {

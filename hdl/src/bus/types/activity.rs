@@ -24,3 +24,9 @@ pub fn if_there(there: Bit, count: Bits<10>) -> Bits<10> {
     let things: Bits<10> = if there { count } else { 0 };
     things
 }
+
+/// Something that came before `mark` is not over: of all up to `latest`, modulo 2^16, the last `under_way` are not.
+#[kernel_fn]
+pub fn waits_for(mark: Bits<16>, latest: Bits<16>, under_way: Bits<16>) -> Bit {
+    latest - mark < under_way
+}

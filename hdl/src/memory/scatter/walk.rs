@@ -136,15 +136,13 @@ impl Logic for Walk {
         }
         if go {
             entry_valid = (plain & !clear) | listed;
-            entry.addr = place.payload.addr;
             entry.len = place.payload.plen.resize::<32>();
-            entry.key = place.payload.key;
             entry.offset = bits::<32>(0);
             entry.first = true;
             entry.last = true;
             entry.broken = lost;
             entry.plen = direct;
-            copy!(entry <= place.payload; pd, lane, beats);
+            copy!(entry <= place.payload; addr, key, pd, lane, beats);
             entry.packet = packet;
             entry.inv = place.payload.with_inv
                 & place.payload.complete
@@ -213,14 +211,11 @@ impl Logic for Walk {
                 closed = is_closed | enough | skipped.last;
             } else {
                 // past the walk: one entry, all of it
-                target.addr = place.payload.addr;
                 target.len = direct;
-                target.key = place.payload.key;
-                target.pd = place.payload.pd;
                 target.last = true;
                 target.short = false;
                 target.broken = lost;
-                copy!(target <= place.payload; lane, beats);
+                copy!(target <= place.payload; addr, key, pd, lane, beats);
                 target.packet = packet;
                 target.inv = false;
                 target.inv_key = place.payload.imm;

@@ -4,7 +4,7 @@
 //! old as it likes, as one that comes round to them again waits for a few bursts that are under way.
 //!
 //! Rate: a token in two cycles. Latency: 2 cycles. A token whose fence was passed once stays free to go.
-use crate::bus::types::CqToken;
+use crate::bus::types::{CqToken, waits_for};
 use crate::prelude::*;
 
 /// Fence of completions.
@@ -41,7 +41,7 @@ impl Logic for CqFence {
         forward!(s <= skid.s);
         latest = issued;
         under_way = issued - done;
-        let waits = skid.m.payload.fenced & (latest - skid.m.payload.fence < under_way);
+        let waits = skid.m.payload.fenced & waits_for(skid.m.payload.fence, latest, under_way);
         let leaves = due & m.ready;
         due = skid.m.valid & !leaves & (due | !waits);
         skid.m.ready = leaves;

@@ -9,7 +9,7 @@
 //! Fences are passed in their order, whether the tokens are taken or not, so `done` may run on while a token waits.
 //! Rate: a token in two cycles. Latency: 2 cycles while nothing waits.
 use super::fence::CqFence;
-use crate::bus::types::{AccessCounts, CqToken};
+use crate::bus::types::{AccessCounts, CqToken, waits_for};
 use crate::prelude::*;
 
 /// What a completion waits for. One that invalidated a key waits for the peer's reads and atomics which were checked before
@@ -99,9 +99,10 @@ impl Logic for CqFenceQueue {
         reads_under_way = accesses.reads_begun - accesses.reads_over;
         atomics = accesses.atomics_begun;
         atomics_under_way = accesses.atomics_begun - accesses.atomics_over;
-        let unwritten = waits.m.payload.fenced & (latest - waits.m.payload.fence < under_way);
-        let accessed = (reads - waits.m.payload.reads < reads_under_way)
-            | (atomics - waits.m.payload.atomics < atomics_under_way);
+        let unwritten =
+            waits.m.payload.fenced & waits_for(waits.m.payload.fence, latest, under_way);
+        let accessed = waits_for(waits.m.payload.reads, reads, reads_under_way)
+            | waits_for(waits.m.payload.atomics, atomics, atomics_under_way);
         let held = unwritten | (waits.m.payload.invalidates & accessed);
         due = waits.m.valid & !due & !held;
         waits.m.ready = due;

@@ -6,6 +6,7 @@
 use ferroce_proto::abi::eq::event::CQ_ERROR;
 
 use super::types::{CqMark, CqMarked, CqReport};
+use crate::bus::types::waits_for;
 use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
 
@@ -98,7 +99,7 @@ impl<const C: usize> Logic for CqReports<C> {
         // it waits while its CQE is one of those without a response, see `fence`
         under_way = now - done;
         latest = now;
-        let waits = latest - waiting.m.payload.fence < under_way;
+        let waits = waits_for(waiting.m.payload.fence, latest, under_way);
         waiting.m.ready = take;
         free = waiting.m.valid & !take & (free | !waits);
         due = free & !taken;
@@ -107,7 +108,7 @@ impl<const C: usize> Logic for CqReports<C> {
         markers.s.valid = mark;
         copy!(markers.s.payload <= marked; qpn, recv);
         markers.s.payload.fence = now;
-        let held = latest - markers.m.payload.fence < under_way;
+        let held = waits_for(markers.m.payload.fence, latest, under_way);
         let goes = passed & marks.ready;
         markers.m.ready = goes;
         passed = markers.m.valid & !goes & (passed | !held);

@@ -94,12 +94,9 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
             now = now + 1;
         }
         terms.params = held;
-        terms.state = state;
-        terms.at = at;
+        copy!(terms <= self; state, at);
         let t = terms.terms;
-        due.step = step;
-        due.at = at;
-        due.state = state;
+        copy!(due <= self; step, at, state);
         due.params = held;
 
         // ticks of alpha, periods without a CNP, the decrease
@@ -195,9 +192,8 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
             _ => {}
         }
 
-        order.step = step;
+        copy!(order <= self; step, work);
         order.kind = event.kind;
-        order.work = work;
         order.terms = t;
         order.status = DcqcnStatus {
             swept: visit.all(),
@@ -212,13 +208,10 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
             taken: m.ready,
         };
         step = order.next_step;
-        rules.step = step;
+        copy!(rules <= self; step, at, work, state, sum);
         rules.kind = event.kind;
-        rules.at = at;
         rules.params = held;
         rules.terms = t;
-        rules.work = work;
-        rules.state = state;
         rules.loaded = table.rdata;
         rules.begun = terms.begun;
         rules.ticked = ticked;
@@ -229,7 +222,6 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         rules.cut_begins = !cutting;
         rules.cut_ends = cut_ends;
         rules.cut_rate = cut.result;
-        rules.sum = sum;
         state = rules.next_state;
         m.valid = step == DcqcnStep::Answer;
         m.payload.qpn = event.qpn;

@@ -22,7 +22,7 @@ payload! {
         /// Start: a READ or atomic stands in the way, or of a WQE that sends nothing any message.
         read_bound: Bit,
         /// Start: it sends nothing.
-        silent: Bit,
+        is_local: Bit,
         /// Start: a READ or atomic that can run.
         answered: Bit,
         /// Reliable: acknowledged by the peer, timed.

@@ -9,7 +9,7 @@
 //!
 //! Latency: about 12 cycles to the table, then 20 cycles if nothing is under way.
 use super::send_types::{KeyDone, KeyRequest};
-use crate::bus::types::{AccessCounts, Activity, if_there};
+use crate::bus::types::{AccessCounts, Activity, if_there, waits_for};
 use crate::prelude::*;
 
 /// Cycles until what was checked before is counted.
@@ -73,12 +73,6 @@ pub struct KeyWork<const Q: usize> {
     operated: Reg<Bit>,
 }
 
-/// Of `latest` things, `open` of which are not over, the first `mark` are over.
-#[kernel_fn]
-fn is_over(latest: Bits<16>, mark: Bits<16>, open: Bits<16>) -> Bit {
-    latest - mark >= open
-}
-
 impl<const Q: usize> Logic for KeyWork<Q> {
     describe!(
         "key_work",
@@ -117,15 +111,15 @@ impl<const Q: usize> Logic for KeyWork<Q> {
         issued = payload_issued;
         unwritten = payload_issued - payload_done;
         counts = accesses;
-        written = is_over(issued, marked, unwritten);
-        read = is_over(
-            counts.reads_begun,
+        written = !waits_for(marked, issued, unwritten);
+        read = !waits_for(
             mark.reads_begun,
+            counts.reads_begun,
             counts.reads_begun - counts.reads_over,
         );
-        operated = is_over(
-            counts.atomics_begun,
+        operated = !waits_for(
             mark.atomics_begun,
+            counts.atomics_begun,
             counts.atomics_begun - counts.atomics_over,
         );
         let last = batch == 1;

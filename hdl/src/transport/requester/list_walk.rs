@@ -132,7 +132,6 @@ impl Logic for ListWalk {
             offset_1 = (grant.offset.resize::<32>() << 7) << wqe.mtu;
             len_1 = (grant.count.resize::<32>() << 7) << wqe.mtu;
             if wqe.answered {
-                part_1.wqe.entries = 0;
                 len_1 = 0;
             }
         }
@@ -225,16 +224,12 @@ impl Logic for ListWalk {
             part_4 = s.payload;
             run_4 = SendRun {
                 addr: wqe.addr_0,
-                len: wqe.length,
+                len: if wqe.answered { 0 } else { wqe.length },
                 first: true,
                 last: true,
                 left: wqe.length,
                 plen: plen_0,
             };
-            if wqe.answered {
-                part_4.wqe.entries = 0;
-                run_4.len = 0;
-            }
         }
         m.valid = has_4;
         m.payload = run_4;
@@ -248,10 +243,8 @@ impl Logic for ListWalk {
         }
         unread_valid = valid_1;
         unread = part_1.wqe.tag;
-        assert!(
-            !entry_we | !valid_1 | (entry_at.slice::<5>(4) != part_1.wqe.tag),
-            "an entry is written over that is still to be read"
-        );
+        let spoils = entry_we & valid_1 & (entry_at.slice::<5>(4) == part_1.wqe.tag);
+        assert!(!spoils, "an entry is written over that is still to be read");
         busy = valid_1 | valid_2 | valid_3 | has_4;
     }
 }

@@ -115,7 +115,7 @@ payload! {
         remote_addr: Bits<64>,
         /// rkey; Q_Key of UD; of what sends nothing the protection domain.
         rkey: Bits<32>,
-        /// Entries of the payload less one; from the third on they stand in the entry table, at 16 * `tag` + number.
+        /// Entries of the payload less one, of a READ or atomic 0; from the third on they stand in the entry table, at 16 * `tag` + number.
         entries: Bits<4>,
         /// See `entries`.
         tag: Bits<5>,

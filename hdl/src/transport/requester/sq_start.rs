@@ -90,7 +90,7 @@ impl Logic for SqStart {
                             LOC_QP_OP_ERR
                         };
                         next.error_syndrome = bits::<8>(0);
-                    } else if terms.running & terms.room & !terms.differs & terms.silent {
+                    } else if terms.running & terms.room & !terms.differs & terms.is_local {
                         out.action = SendAction::Execute;
                         next.executing = true;
                         out.stop = true;

@@ -110,15 +110,15 @@ impl Logic for SqTermsOf {
         let fresh = state.msgs_to_resend == 0;
         out.fresh = fresh;
         // what sends nothing takes effect when all in front of it is complete, so one that is flushed has none
-        let silent = !sq_event.packets.any() & !sq_event.status.any();
-        out.silent = silent;
+        let is_local = !sq_event.packets.any() & !sq_event.status.any();
+        out.is_local = is_local;
         // host memory is read again for each turn and each time the message is sent again
         let spent = state.exec_offset.any() & (sq_event.packets <= state.exec_offset);
-        out.differs = !fresh & (sq_event.status.any() | spent | silent);
+        out.differs = !fresh & (sq_event.status.any() | spent | is_local);
         out.oldest = state.used == state.msgs_to_resend;
         let read_bound = fresh
             & !sq_event.status.any()
-            & ((silent & state.used.any())
+            & ((is_local & state.used.any())
                 | (sq_event.fence & state.reads.any())
                 | (sq_event.answered & (state.reads >= image.max_rd_atomic)));
         let is_rc = image.qp_type == RC;

@@ -160,12 +160,16 @@ fn status_of(wqe: CheckedWqe, shape: WqeShape, bad_slot: Bit, sum: Bits<36>) -> 
     status
 }
 
-/// Inline payload is a piece of the ring, two where the ring ends within; what sends nothing needs its protection domain.
+/// Inline payload is a piece of the ring, two where the ring ends within; what of a READ or atomic goes out has none. What sends
+/// nothing needs its protection domain.
 #[kernel_fn]
 fn with_shape(wqe: CheckedWqe, shape: WqeShape) -> CheckedWqe {
     let mut with = wqe;
     if shape.is_local {
         with.rkey = shape.pd.resize::<32>();
+    }
+    if wqe.answered {
+        with.entries = 0;
     }
     let to_end = shape.to_end.resize::<32>();
     let wraps = wqe.length > to_end;

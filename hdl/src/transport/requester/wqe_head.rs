@@ -98,11 +98,17 @@ fn completes_as(wqe: SendWqe) -> Bits<3> {
     opcode
 }
 
+/// It sends nothing.
+#[kernel_fn]
+fn is_local_op(wqe: SendWqe) -> Bit {
+    matches!(wqe.opcode, BIND_MW | LOCAL_INV)
+}
+
 /// The queue pair has no such operation, or the WQE sends nothing and has payload.
 #[kernel_fn]
 fn bad_opcode(wqe: SendWqe, image: SqCtx, handle_exists: Bit) -> Bit {
     let is_rd_atomic = matches!(wqe.opcode, READ | CMP_SWAP | FETCH_ADD);
-    let is_local = matches!(wqe.opcode, BIND_MW | LOCAL_INV);
+    let is_local = is_local_op(wqe);
     let has_payload = wqe.length.any() | wqe.num_sge.any() | wqe.inline_data;
     let is_allowed = match image.qp_type {
         // READs and atomics only if these may be outstanding
@@ -157,7 +163,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         let image = slot.image;
         as_wqe.word = fetched.slot;
         let head = as_wqe.image;
-        let is_local = matches!(head.opcode, BIND_MW | LOCAL_INV);
+        let is_local = is_local_op(head);
         let listed = entries_q.any();
         if load {
             wqe_q = CheckedWqe {

@@ -47,7 +47,7 @@ pub struct WqeStart {
     grants: Bypass<StartGrant, 4>,
     flush: SkidRam<CheckedWqe>,
     /// The turn of `key_done`.
-    tells: Reg<Bit>,
+    executed: Reg<Bit>,
     no_event: Zero<SqEvent>,
     no_completion: Zero<SendCompletion>,
 }
@@ -60,12 +60,16 @@ impl Logic for WqeStart {
         // ask
         asked.s.valid = s.valid & started.s.ready;
         asked.s.payload = s.payload;
-        asked.m.ready = start.ready & !tells;
-        key_done.ready = start.ready & tells;
-        let offers = if tells { key_done.valid } else { asked.m.valid };
+        asked.m.ready = start.ready & !executed;
+        key_done.ready = start.ready & executed;
+        let offers = if executed {
+            key_done.valid
+        } else {
+            asked.m.valid
+        };
         start.valid = offers;
         start.payload = no_event;
-        if tells {
+        if executed {
             start.payload.kind = SqEventKind::Executed;
             if key_done.payload.refused {
                 start.payload.status = MW_BIND_ERR;
@@ -83,7 +87,7 @@ impl Logic for WqeStart {
         }
         // what is offered stands until it is taken
         if !offers | start.ready {
-            tells = key_done.valid & !tells;
+            executed = key_done.valid & !executed;
         }
         started.s.valid = s.valid & !s.payload.incomplete & asked.s.ready;
         started.s.payload = s.payload;
