@@ -1,4 +1,4 @@
-//! Every cell in Verilog: accepted by Verilator's lint without a waiver but UNUSEDSIGNAL, and by Yosys.
+//! Every cell in Verilog: accepted by Verilator's lint without a waiver, and by Yosys.
 mod common;
 
 use ferroce_hdl::cell::equal::Equal;

@@ -21,6 +21,7 @@ mod parametric;
 mod print;
 mod register;
 mod scope;
+mod unused;
 mod value;
 
 /// First word of the text that stands for a kernel.

@@ -6,10 +6,11 @@ use super::collect::{Body, Node};
 use super::direct::{self, Direct};
 use super::error::{EmitError, Reason};
 use super::group::{self, Piece};
-use super::ir::{Expr, Stmt, Sym, Target};
+use super::ir::{Bits, Expr, Stmt, Sym, Target};
 use super::lower::{self, Kernel};
 use super::print::{Printer, indent, line, literal, range};
 use super::scope::{Role, Scope};
+use super::unused::{self, Reads};
 use super::{name, register};
 use rust_hdl_core::prelude::AtomKind;
 
@@ -111,6 +112,12 @@ fn custom(node: &Node, text: &str) -> String {
         };
         line(&mut out, &pad, text.trim_end());
     }
+    let inputs = node.signals.iter();
+    let inputs = inputs.filter(|leaf| leaf.kind == AtomKind::InputParameter);
+    let inputs: Vec<_> = inputs
+        .map(|leaf| (name::verilog(&leaf.key), leaf.width))
+        .collect();
+    out.push_str(&unused::of_text(&inputs, text));
     out + "endmodule\n"
 }
 
@@ -173,6 +180,7 @@ impl<'a> Assembly<'a> {
             logic,
             registers,
             assertions,
+            self.unused(node),
         ];
         for section in sections.iter().filter(|s| !s.is_empty()) {
             out.push('\n');
@@ -203,6 +211,15 @@ impl<'a> Assembly<'a> {
         }
         line(&mut out, &indent(1), "end");
         out + "`endif\n"
+    }
+
+    /// What nothing reads.
+    fn unused(&self, node: &Node) -> String {
+        let mut reads = Reads::new(node, self.scope, &self.alias, &self.direct, &self.pieces);
+        for (sym, _) in &self.assertions {
+            reads.note(*sym, Bits::All);
+        }
+        reads.print(&self.direct)
     }
 
     fn declarations(&self, node: &Node) -> String {

@@ -8,7 +8,7 @@ use rust_hdl_core::prelude::{AtomKind, TypeDescriptor, TypeKind, clog2};
 use super::collect::{Body, Leaf, Node};
 use super::error::Reason;
 use super::ir::{Expr, Sym};
-use super::name;
+use super::{name, unused};
 
 /// What a symbol is to the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,7 @@ impl Scope {
     pub(crate) fn new(node: &Node) -> Result<Self, Vec<Reason>> {
         let mut scope = Self::default();
         let mut reasons = vec![];
+        reasons.extend(scope.take(unused::NAME, unused::NAME).err());
         for leaf in &node.signals {
             reasons.extend(scope.own(leaf).err());
         }

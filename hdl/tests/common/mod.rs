@@ -20,11 +20,9 @@ pub(crate) fn accepted(test: &str, design: &Design) {
     let folder = folder(test);
     design.write(&folder).expect("writes below target/tmp");
     let top = format!("{}.v", design.top);
-    // An unread port or bit is no mistake of the emission.
     let lint = [
         "--lint-only",
         "-Wall",
-        "-Wno-UNUSEDSIGNAL",
         "--top-module",
         &design.top,
         &top,

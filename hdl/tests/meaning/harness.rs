@@ -130,7 +130,6 @@ impl Bench {
             "--exe",
             "--build",
             "-Wall",
-            "-Wno-UNUSEDSIGNAL",
             "-Wno-DECLFILENAME",
             "--top-module",
             "all",

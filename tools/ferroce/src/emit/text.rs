@@ -83,7 +83,7 @@ fn core(paths: &[String]) -> String {
              tools:\n      \
                verilator:\n        \
                  mode: lint-only\n        \
-                 verilator_options: [-Wno-UNUSEDSIGNAL]\n"
+                 verilator_options: [-Wall]\n"
     )
 }
 
@@ -97,7 +97,7 @@ fn readme(build: &Build, modules: &[Module], engine: &[Module]) -> String {
     text += "## Next\n\n\
         Run these here:\n\n\
         ```sh\n\
-        verilator --lint-only -Wall -Wno-UNUSEDSIGNAL --top-module ferroce -f ferroce.f\n\
+        verilator --lint-only -Wall --top-module ferroce -f ferroce.f\n\
         yosys -p 'read_verilog rtl/*.v; synth_xilinx -family xcup -flatten -top ferroce -noiopad -noclkbuf; stat'\n\
         fusesoc --cores-root . run --target lint ferroce:nic:ferroce\n\
         ```\n\n\

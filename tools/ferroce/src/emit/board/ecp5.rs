@@ -199,7 +199,7 @@ fn readme(build: &Build, modules: &[Module]) -> String {
         "## Next\n\n\
          Run these here:\n\n\
          ```sh\n\
-         verilator --lint-only -Wall -Wno-UNUSEDSIGNAL -Wno-SYNCASYNCNET --top-module ferroce_{NAME} -f ferroce.f stub/vendor.v\n\
+         verilator --lint-only -Wall -Wno-SYNCASYNCNET --top-module ferroce_{NAME} -f ferroce.f stub/vendor.v\n\
          sh build.sh\n\
          openocd -f openocd_versa_ecp5.cfg -c 'init; svf build/ferroce.svf; exit'\n\
          ```\n\n\

@@ -89,7 +89,7 @@ pub(crate) fn core(card: &Card, sources: &[String]) -> String {
              tools:\n      \
                verilator:\n        \
                  mode: lint-only\n        \
-                 verilator_options: [-Wno-UNUSEDSIGNAL, -Wno-SYNCASYNCNET]\n",
+                 verilator_options: [-Wall, -Wno-SYNCASYNCNET]\n",
         version = env!("CARGO_PKG_VERSION"),
         title = card.title,
         part = card.part,

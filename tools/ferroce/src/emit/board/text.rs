@@ -96,7 +96,7 @@ pub(crate) fn readme(card: &Card, build: &Build, modules: &[Module]) -> String {
         "## Next\n\n\
          Run these here:\n\n\
          ```sh\n\
-         verilator --lint-only -Wall -Wno-UNUSEDSIGNAL -Wno-SYNCASYNCNET --top-module {top} -f ferroce.f stub/vendor.v\n\
+         verilator --lint-only -Wall -Wno-SYNCASYNCNET --top-module {top} -f ferroce.f stub/vendor.v\n\
          vivado -mode batch -source build.tcl -tclargs until=synth\n\
          vivado -mode batch -source build.tcl\n\
          ```\n\n\
