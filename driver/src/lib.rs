@@ -82,6 +82,9 @@ mod encode;
 mod event;
 pub mod eventfd;
 mod exception;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod headroom;
 mod host;
 #[cfg(feature = "log")]

@@ -32,6 +32,12 @@ const BATCH: usize = 64;
 /// Frames kept while the ring to the card is full, and echo replies kept until they are asked for.
 const KEPT: usize = 256;
 
+/// Reads a frame, for nothing but that.
+#[cfg(feature = "fuzz")]
+pub(crate) fn read(frame: &[u8]) {
+    let _ = parse::parse(frame);
+}
+
 /// The host's side of everything on the wire that is not RoCEv2.
 ///
 /// It works within its calls: somebody calls [`poll`](Self::poll) often enough for peers that wait for an answer, from a

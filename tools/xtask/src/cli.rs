@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
 use crate::{
-    bench, conformance, coverage, docs, fabric, formal, hostile, interop, mutate, pyverbs, release,
+    bench, conformance, coverage, docs, fabric, formal, fuzz, hostile, interop, mutate, pyverbs, release,
     seeded, soak, synth, test,
 };
 
@@ -32,6 +32,8 @@ pub(crate) enum Task {
     Fabric(fabric::Args),
     /// Prove properties of blocks on their emitted Verilog.
     Formal(formal::Args),
+    /// Give strangers' bytes to what reads them first, by the code that they reach.
+    Fuzz(fuzz::Args),
     /// Attack a card from the wire, as the owner of queues or by the bus, beside connections that must not notice.
     Hostile(hostile::Args),
     /// Run unmodified verbs programs on a card against the same programs on Linux soft-RoCE in a guest.
@@ -66,6 +68,7 @@ impl Task {
             Self::Docs(args) => docs::run(args, Self::command()),
             Self::Fabric(args) => fabric::run(args),
             Self::Formal(args) => formal::run(args),
+            Self::Fuzz(args) => fuzz::run(args),
             Self::Hostile(args) => hostile::run(args),
             Self::Interop(args) => interop::run(args),
             Self::Mutate(args) => mutate::run(args),

@@ -11,6 +11,7 @@ mod coverage;
 mod docs;
 mod fabric;
 mod formal;
+mod fuzz;
 mod hostile;
 mod interop;
 mod mutate;
