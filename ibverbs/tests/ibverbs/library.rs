@@ -16,6 +16,21 @@ use crate::folder::folder;
 /// Only against hanging.
 pub(crate) const LIMIT: Duration = Duration::from_secs(300);
 
+/// Compiles the program `source` in C against the libraries of `sonames`. Sanitizers watch its accesses, and what the
+/// libraries allocate, free and leave behind; the libraries' own accesses are not instrumented.
+pub(crate) fn compile(source: &str, sonames: &[&str], program: &Path) {
+    let mut cc = Command::new("cc");
+    cc.args(["-Wall", "-Werror", "-g", "-fsanitize=address,undefined"]);
+    cc.args(["-fno-sanitize-recover=all", "-o"]).arg(program);
+    cc.arg(format!("{}/{source}", env!("CARGO_MANIFEST_DIR")));
+    let shared = concat!(env!("CARGO_MANIFEST_DIR"), "/../ibverbs/tests/ibverbs");
+    cc.args(["-I", shared, "-L"]).arg(folder());
+    cc.args(sonames.iter().map(|soname| format!("-l:{soname}")));
+    let output = cc.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+}
+
 /// Two cards on a wire.
 pub(crate) struct Cards {
     // Goes after the sockets in it.

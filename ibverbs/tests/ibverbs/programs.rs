@@ -1,12 +1,9 @@
 //! C programs that use the library as no program of Debian does. Each prints what is not as it should be.
 
-use std::process::Command;
-
 use ferroce_ibverbs::SONAME;
 use ferroce_system::packages::{CXX, IBVERBS_DEV, Tool};
 
-use crate::folder::folder;
-use crate::library::Cards;
+use crate::library::{Cards, compile};
 
 const PACKAGES: &[Tool] = &[IBVERBS_DEV, CXX];
 
@@ -20,17 +17,8 @@ fn run(name: &str) {
 fn run_on(cards: Cards, name: &str) {
     let place = tempfile::tempdir().unwrap();
     let program = place.path().join(name);
-    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ibverbs");
-    let mut cc = Command::new("cc");
-    cc.args(["-Wall", "-Werror", "-o"]).arg(&program);
-    cc.arg(format!("{sources}/{name}.c"));
-    cc.arg("-L").arg(folder()).arg(format!("-l:{SONAME}"));
-    let compiled = cc.output().unwrap();
-    assert!(
-        compiled.status.success(),
-        "{}",
-        String::from_utf8_lossy(&compiled.stderr)
-    );
+    let source = format!("tests/ibverbs/{name}.c");
+    compile(&source, &[SONAME], &program);
     let text = cards.run(program.to_str().unwrap(), "");
     assert_eq!(text, "");
     cards.assert_healthy();

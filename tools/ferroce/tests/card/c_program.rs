@@ -20,6 +20,8 @@ fn compile(to: &Path) {
             "-Wextra",
             "-pedantic",
             "-Werror",
+            "-fsanitize=address,undefined",
+            "-fno-sanitize-recover=all",
             "-I",
         ])
         .arg(root("driver/include"))
