@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::card::Card;
 use crate::command::{Command, CommandError};
 use crate::host::lock;
+use crate::pd::PdNumber;
 use crate::{AnyBackend, Backend, Features, Pd};
 
 /// P_Key of every RoCEv2 port (A17.7.1).
@@ -162,11 +163,11 @@ pub enum AhError {
     Command(#[from] CommandError),
 }
 
-/// An address handle: a way that datagrams take. Requests that name it are to be completed before it is dropped; its
-/// number may then lead elsewhere.
+/// An address handle: a way that datagrams of its protection domain take; the card refuses those of others with a local operation
+/// error. Requests that name it are to be completed before it is dropped; its number may then lead elsewhere.
 pub struct Ah<B: Backend = AnyBackend> {
     number: u32,
-    card: Arc<Card<B>>,
+    pd: Arc<PdNumber<B>>,
 }
 
 impl<B: Backend> Pd<B> {
@@ -187,10 +188,13 @@ impl<B: Backend> Ah<B> {
         let number = lock(&card.ahs).take().ok_or(AhError::Full { limit })?;
         let ah = Self {
             number,
-            card: card.clone(),
+            pd: pd.inner().clone(),
         };
         let udp_sport = udp::datagram_source_port(path.flow_label, number);
-        let image = path.image(udp_sport, 0, DEFAULT_PKEY);
+        let image = AvCtx {
+            pd: pd.number(),
+            ..path.image(udp_sport, 0, DEFAULT_PKEY)
+        };
         let command = Command::new(opcode::WRITE_AH, number).with(image.emit());
         card.execute("write address handle", &command)?;
         Ok(ah)
@@ -209,7 +213,7 @@ impl<B: Backend> Ah<B> {
 
 impl<B: Backend> Drop for Ah<B> {
     fn drop(&mut self) {
-        lock(&self.card.ahs).put(self.number);
+        lock(&self.pd.card.ahs).put(self.number);
     }
 }
 

@@ -140,7 +140,7 @@ fn a_datagram_leaves_for_the_address_that_its_handle_had() {
         // the handle gets a tag, which moves the payload
         let image = AvCtx {
             vlan_valid: true,
-            ..peer.path()
+            ..host.handle(&peer)
         };
         let head = CmdHead {
             opcode: opcode::WRITE_AH,

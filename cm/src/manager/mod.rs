@@ -7,15 +7,17 @@ mod error;
 mod listen;
 mod receive;
 mod repeat;
+mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 pub use error::WrongState;
 pub use listen::{Family, Listener};
 use repeat::{ANSWER, DECIDE, RETRIES, TIME_WAIT, UNDECIDED, time};
+use table::Table;
 
 use crate::mad::{
     Ends, IpHeader, MAD_BYTES, Mad, Message, Mra, PortSpace, Rej, Rep, Req, SidrRep, SidrReq,
@@ -111,7 +113,7 @@ struct Connection {
 /// All connections and listeners of a port.
 #[derive(Debug)]
 pub struct Manager {
-    connections: BTreeMap<Id, Connection>,
+    connections: Table,
     listeners: Vec<Listener>,
     guid: u64,
     next: u32,
@@ -123,7 +125,7 @@ impl Manager {
     /// That of the card `guid`; communication IDs go on from `first`, which is another in each life of the card.
     pub fn new(guid: u64, first: u32) -> Self {
         Self {
-            connections: BTreeMap::new(),
+            connections: Table::default(),
             listeners: Vec::new(),
             guid,
             next: first,
@@ -172,13 +174,12 @@ impl Manager {
     /// Tells the end of a connection, and forgets it.
     fn end(&mut self, id: Id, event: CmEvent) {
         self.report(id, event);
-        self.connections.remove(&id);
+        self.connections.remove(id);
     }
 
     /// As many requests wait for programs as may.
     fn is_crowded(&self) -> bool {
-        let waits = |c: &&Connection| matches!(c.state, State::ReqReceived | State::SidrReceived);
-        self.connections.values().filter(waits).count() >= UNDECIDED
+        self.connections.undecided() >= UNDECIDED
     }
 
     fn next_tid(&mut self) -> u64 {
@@ -218,9 +219,7 @@ impl Manager {
     }
 
     fn put(&mut self, id: Id, state: State) {
-        if let Some(connection) = self.connections.get_mut(&id) {
-            connection.state = state;
-        }
+        self.connections.put(id, state);
     }
 
     fn get(&self, id: Id) -> Result<&Connection, WrongState> {
@@ -229,7 +228,7 @@ impl Manager {
 
     /// Accepts a connection that was asked for. `rep` is without communication IDs and GUID.
     pub fn accept(&mut self, now: Duration, id: Id, rep: Rep) -> Result<(), WrongState> {
-        let c = self.connections.get_mut(&id).ok_or(WrongState)?;
+        let c = self.connections.get_mut(id).ok_or(WrongState)?;
         let (peer, tid, remote) = (c.peer, c.tid, c.remote);
         if !matches!(c.state, State::ReqReceived) {
             return Err(WrongState);
@@ -326,7 +325,7 @@ impl Manager {
             private,
         });
         self.send(peer, tid, message);
-        self.connections.remove(&id);
+        self.connections.remove(id);
         Ok(())
     }
 
@@ -352,7 +351,7 @@ impl Manager {
 
     /// The program is done with a connection, whatever its state: the peer gets a message, the program no more events.
     pub fn abandon(&mut self, now: Duration, id: Id) {
-        let Some(c) = self.connections.get_mut(&id) else {
+        let Some(c) = self.connections.get_mut(id) else {
             return;
         };
         c.is_detached = true;
@@ -363,7 +362,7 @@ impl Manager {
             State::Established | State::RepSent(_) => self.disconnect(now, id),
             State::SidrReceived => self.answer(now, id, 0, None, [0; 136]),
             State::SidrSent(_) => {
-                self.connections.remove(&id);
+                self.connections.remove(id);
                 Ok(())
             }
             State::DreqSent(_) | State::TimeWait(_) | State::SidrAnswered(..) => Ok(()),

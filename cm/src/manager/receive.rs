@@ -51,9 +51,8 @@ impl Manager {
 
     /// One that came in by a request with the peer's number `remote`.
     fn asked(&self, from: Address, remote: u32, guid: u64) -> Option<Id> {
-        let is_same = |c: &Connection| (c.remote, c.guid, c.peer.gid) == (remote, guid, from.gid);
-        let mut all = self.connections.iter();
-        all.find(|(_, c)| is_same(c)).map(|(&id, _)| id)
+        self.connections
+            .of_remote(from.gid, remote, |c| c.guid == guid)
     }
 
     /// Ends the connection that a queue pair of the peer has here already: the peer has forgotten it, as it connects the
@@ -64,10 +63,9 @@ impl Manager {
                 c.state,
                 State::RepSent(_) | State::RepReceived | State::Established | State::DreqSent(_)
             );
-            is_there && (c.guid, c.remote_qpn, c.peer.gid) == (guid, qpn, from.gid)
+            is_there && c.guid == guid
         };
-        let mut all = self.connections.iter();
-        let Some(id) = all.find(|(_, c)| is_same(c)).map(|(&id, _)| id) else {
+        let Some(id) = self.connections.of_remote_qpn(from.gid, qpn, is_same) else {
             return false;
         };
         // Before the program has established it there is nothing to end yet.
@@ -147,7 +145,7 @@ impl Manager {
     }
 
     fn on_mra(&mut self, now: Duration, from: Address, mra: &Mra) {
-        let Some(connection) = self.connections.get_mut(&mra.remote) else {
+        let Some(connection) = self.connections.get_mut(mra.remote) else {
             return;
         };
         if connection.peer.gid != from.gid {
@@ -194,12 +192,9 @@ impl Manager {
                 if self.end_stale(now, from, rep.guid, rep.qpn) {
                     return self.refuse(from, tid, ends, about::REP, reason::STALE_CONNECTION);
                 }
-                if let Some(c) = self.connections.get_mut(&rep.remote) {
-                    c.remote = rep.local;
-                    c.guid = rep.guid;
-                    c.remote_qpn = rep.qpn;
-                    c.state = State::RepReceived;
-                }
+                self.connections
+                    .learn(rep.remote, rep.local, rep.guid, rep.qpn);
+                self.put(rep.remote, State::RepReceived);
                 self.report(rep.remote, CmEvent::RepReceived(Box::new(rep)));
             }
             // The RTU was lost.
@@ -235,13 +230,10 @@ impl Manager {
         /// There is no listener; the sender names another's address, as of REQs.
         const UNSUPPORTED: u8 = 1;
         const REJECTED: u8 = 2;
-        let known = self.connections.values().find(|c| {
-            let state = &c.state;
-            let is_sidr = matches!(state, State::SidrReceived | State::SidrAnswered(..));
-            is_sidr && (c.remote, c.peer.gid) == (req.request, from.gid)
-        });
-        if let Some(known) = known {
-            if let State::SidrAnswered(mad, _) = &known.state {
+        let is_sidr =
+            |c: &Connection| matches!(c.state, State::SidrReceived | State::SidrAnswered(..));
+        if let Some(id) = self.connections.of_remote(from.gid, req.request, is_sidr) {
+            if let State::SidrAnswered(mad, _) = &self.connections[&id].state {
                 let again = mad.clone();
                 self.out.push_back(Output::Send(from, again));
             }

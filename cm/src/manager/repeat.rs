@@ -31,7 +31,7 @@ impl Manager {
         let due = |(&id, c): (&Id, &Connection)| c.state.at().filter(|&at| at <= now).map(|_| id);
         let due: Vec<_> = self.connections.iter().filter_map(due).collect();
         for id in due {
-            let Some(c) = self.connections.get_mut(&id) else {
+            let Some(c) = self.connections.get_mut(id) else {
                 continue;
             };
             let peer = c.peer;
@@ -50,7 +50,7 @@ impl Manager {
                     self.put(id, State::TimeWait(now + TIME_WAIT));
                 }
                 State::TimeWait(_) => self.end(id, CmEvent::TimeWaitOver),
-                State::SidrAnswered(..) => drop(self.connections.remove(&id)),
+                State::SidrAnswered(..) => drop(self.connections.remove(id)),
                 _ => self.end(id, CmEvent::Unreachable),
             }
         }

@@ -115,6 +115,20 @@ fn address_handles_hold_a_path_each() {
 }
 
 #[test]
+fn address_handles_are_of_their_domain_and_keep_it() {
+    let (fake, context) = open(ALL);
+    let pds = [context.alloc_pd(), context.alloc_pd()];
+    let numbers = pds.each_ref().map(|pd| pd.number());
+    let ahs = pds.each_ref().map(|pd| pd.create_ah(&path()).unwrap());
+    let written = [0, 1].map(|i| fake.state().ahs[&i].pd);
+    assert_eq!(written, numbers);
+    drop(pds);
+    assert!(!numbers.contains(&context.alloc_pd().number()));
+    drop(ahs);
+    assert!(numbers.contains(&context.alloc_pd().number()));
+}
+
+#[test]
 fn requests_carry_where_they_go() {
     let (fake, context) = open(ALL);
     let (pd, cq) = (context.alloc_pd(), context.create_cq(4).unwrap());

@@ -114,6 +114,8 @@ layout! { $
         remote_qpn: u32 [24],
         /// P_Key.
         pkey: u16 [16],
+        /// Protection domain of an address handle. A queue pair's own vector is of its domain: there it does not count.
+        pd: u32 [24],
     }
 }
 

@@ -216,7 +216,8 @@ fn validate(env: &Env, ctx: &SqCtx, head: SendWqe, bytes: &[u8]) -> Result<SendR
     let mtu = Mtu::from_code(ctx.mtu).ok_or(status::LOC_QP_OP_ERR)?;
     let address = UdAddress::parse(bytes[8..].first_chunk().expect("a slot has 64 bytes"));
     if ctx.qp_type == qp_type::UD {
-        if operation != Operation::Send || env.ahs.get(address.ah as usize).is_none() {
+        let handle = env.ahs.get(address.ah as usize);
+        if operation != Operation::Send || handle.is_none_or(|handle| handle.pd != ctx.pd) {
             return Err(status::LOC_QP_OP_ERR);
         }
         if head.length > mtu.bytes() as u32 {

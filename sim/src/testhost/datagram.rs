@@ -18,9 +18,17 @@ pub(super) struct Srq {
 }
 
 impl Host {
+    /// An address handle that leads to `peer`.
+    pub fn handle(&self, peer: &Peer) -> AvCtx {
+        AvCtx {
+            pd: self.pd,
+            ..peer.path()
+        }
+    }
+
     /// Address handle `ah` leads to `peer`; its path may be changed by `path`.
     pub fn write_ah(&mut self, ah: u32, peer: &Peer, path: impl FnOnce(&mut AvCtx)) {
-        let mut av = peer.path();
+        let mut av = self.handle(peer);
         path(&mut av);
         self.expect(opcode::WRITE_AH, ah, &av.emit());
     }

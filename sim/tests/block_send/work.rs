@@ -33,12 +33,25 @@ pub(crate) fn base(qpn: u16) -> u64 {
     0x1000_0000 + (u64::from(qpn) << 16)
 }
 
+/// Handle of datagram queue pair `qpn`.
+fn handle(qpn: u16) -> u16 {
+    qpn * 7 % 16
+}
+
+/// Protection domain of an address handle: that of its queue pair, or in one bit another.
+fn domain(ah: u16) -> u32 {
+    let is_own = |&qpn: &u16| ctx(qpn).qp_type == qp_type::UD && handle(qpn) == ah;
+    let own = (0..1 << Q).find(is_own);
+    own.map_or(ctx(2).pd ^ 1 << (8 + ah), |qpn| ctx(qpn).pd)
+}
+
 /// Path of queue pair or address handle `number`.
 pub(crate) fn path(number: u16, handle: bool) -> AvCtx {
     let kind = number ^ if handle { 2 } else { 0 };
     AvCtx {
         ipv6: kind & 1 == 1,
         vlan_valid: kind & 2 == 2,
+        pd: domain(number),
         ..AvCtx::default()
     }
 }
@@ -92,7 +105,7 @@ impl Work {
                 compare: 0xfedc_ba98_7654_3210,
             }),
             address: ud.then_some(UdAddress {
-                ah: u32::from(qpn * 7 % 16),
+                ah: handle(qpn).into(),
                 remote_qpn: 0xab_cdef,
                 qkey: 0x8001_0203,
             }),
@@ -188,7 +201,9 @@ impl Work {
             ),
             _ => {
                 matches!(head.opcode, opcode::SEND | opcode::SEND_IMM)
-                    && self.address.is_some_and(|address| address.ah < 1 << Q)
+                    && self.address.is_some_and(|address| {
+                        address.ah < 1 << Q && domain(address.ah as u16) == ctx.pd
+                    })
             }
         };
         if self.unreadable.is_some() || !(1..=5).contains(&slots) || slots > posted || !served {

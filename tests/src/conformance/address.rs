@@ -358,6 +358,7 @@ fn qp_number_outside_the_table(bench: &mut Bench) {
     for bit in [8, 12, 16, 23] {
         dropped(&mut s, "rx_unknown_qp", |h| h.bth.dest_qp |= 1 << bit);
     }
+    dropped(&mut s, "rx_unknown_qp", |h| h.bth.dest_qp = 0xff_ffff);
 }
 
 fn wrong_transport(bench: &mut Bench) {

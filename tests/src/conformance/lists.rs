@@ -1,5 +1,7 @@
 //! Gather and scatter lists, inline payload.
 
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::Mtu;
 use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
@@ -11,6 +13,7 @@ cases! {
     send_unaligned, RC, "IB1 10.7", "Buffers may start at any byte on both sides.";
     send_gathers_two_pieces, RC, "IB1 10.7", "The message is the pieces of the gather list in order; a piece may be empty.";
     send_gathers_sixteen_pieces, LONG, "IB1 10.7", "A gather list may have as many pieces as the card announces: 1 to 16.";
+    send_gathers_beside_flushed_wqes, LONG, "IB1 10.7", "A message of several turns is the pieces of its own gather list, however many WQEs of another queue pair are flushed meanwhile.";
     recv_scatters_three_pieces, RC, "IB1 10.7", "The message fills the pieces of the scatter list in order; a piece may be empty.";
     recv_scatters_sixteen_pieces, LONG, "IB1 10.7", "A scatter list may have up to 16 pieces; packets need not end with a piece.";
     recv_buffer_longer_than_message, RC, "IB1 9.7.5.1", "A message shorter than its buffer leaves the rest as it was; the CQE has its length.";
@@ -81,6 +84,53 @@ fn send_gathers_two_pieces(bench: &mut Bench) {
 
 fn send_gathers_sixteen_pieces(bench: &mut Bench) {
     lists(bench, &[3, 4, 6, 7, 10, 11, 14, 15, 16], 1, 0);
+}
+
+/// Entries of a gather list wait in the card; those of WQEs that are flushed pass them.
+fn send_gathers_beside_flushed_wqes(bench: &mut Bench) {
+    const FLUSHED: usize = 64;
+    const ROUNDS: usize = 4;
+    const FIRST: u32 = 185 * 256;
+    let mut c = bench.connect(QpOptions {
+        mtu: Mtu::Mtu256,
+        ..QpOptions::default()
+    });
+    let cqn = c.a.create_cq(6);
+    let beside = c.a.create_qp(QpOptions {
+        send_cq: cqn,
+        sq_log: 7,
+        ..QpOptions::default()
+    });
+    let peer = c.b.peer(c.qb);
+    c.a.connect(beside, &peer);
+    c.a.modify_state(beside, state::ERR);
+    let source = c.a.create_mr(&pattern(0x1_0000, 9), Rights::NONE);
+    let others = c.a.create_mr(&[0xee; 64], Rights::NONE);
+    let target = c.b.create_mr(&[0; 0x1_0000], Rights::ALL);
+    // the first entry takes a turn, and most of the next
+    let list: Vec<_> = (0..16)
+        .map(|n| match n {
+            0 => source.sge(0, FIRST),
+            _ => source.sge(0x1_0000 - 512 * n, 256 + n as u32),
+        })
+        .collect();
+    let data = bytes(&c.a, &list);
+    for round in 0..ROUNDS {
+        c.b.write(target.addr, &vec![0; data.len()]);
+        let write = c.post(&Work::write(&list, &target, 0));
+        let flushed = Work::send(&[others.all(); 4]);
+        for _ in 1..FLUSHED {
+            c.a.write_slots(beside, &flushed.slots());
+        }
+        c.a.post_send(beside, &flushed);
+        c.succeeds(Side::A, write);
+        c.settle();
+        let what = format!("round {round}");
+        check_bytes(&what, &c.b.read(target.addr, data.len()), &data);
+        let flushed = std::iter::from_fn(|| c.a.poll(cqn));
+        let statuses: Vec<_> = flushed.map(|cqe| cqe.status).collect();
+        check(&what, statuses, vec![status::WR_FLUSH_ERR; FLUSHED]);
+    }
 }
 
 fn recv_scatters_three_pieces(bench: &mut Bench) {

@@ -72,7 +72,7 @@ fn pause_before_an_address_handle(bench: &mut Bench) {
     };
     let tagged = AvCtx {
         vlan_valid: true,
-        ..peer.path()
+        ..s.host.handle(&peer)
     };
     let command = s.host.start(head, &[tagged.emit()]);
     check("packets", s.quiet().len(), 0);

@@ -27,6 +27,7 @@ cases! {
     srq_limit, SRQ | feature::EVENTS, "IB1 11.6", "A shared receive queue that falls below its limit is reported, once.";
     srq_limit_armed_again, SRQ | feature::EVENTS, "abi cmd", "A limit set again is reported again.";
     srq_limit_above_what_is_posted, SRQ | feature::EVENTS, "IB1 10.2.9", "A limit that is set above what is posted is reported at once, and is none then.";
+    srq_limit_by_datagrams, SRQ | feature::UD | feature::EVENTS, "IB1 11.6", "Datagrams that are taken count for the limit, those that are dropped do not.";
     srq_last_wqe, SRQ | feature::EVENTS, "IB1 11.6.3.1", "A queue pair in error that takes no WQE of its shared receive queue any more is reported, once in each time that it goes into error.";
     srq_last_wqe_comes_last, SRQ | feature::EVENTS, "IB1 11.6.3.1", "That event comes when the queue pair's last receive completion is there.";
 }
@@ -223,6 +224,34 @@ fn srq_limit(bench: &mut Bench) {
     }
     for expected in [0, 0, 1, 1] {
         receive(&mut s);
+        check("events", limits(&s, &eq), expected);
+    }
+}
+
+/// As soft-RoCE has it: it looks at the limit when it takes a WQE (`get_srq_wqe`).
+fn srq_limit_by_datagrams(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions {
+        qp_type: qp_type::UD,
+        qkey: QKEY,
+        ..QpOptions::default()
+    });
+    let eq = Eq::new(&mut s.host, 0, 4, 0);
+    let target = s.target;
+    let srqn = s.host.create_srq(3, 0, 3);
+    s.reopen(|contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn));
+    for room in [64, 40, 64, 64] {
+        s.host.post_srq(srqn, &[target.sge(0, room)]);
+    }
+    // the second is too long for its buffer
+    let statuses = [status::SUCCESS, status::LOC_LEN_ERR, status::SUCCESS];
+    for ((index, status), expected) in (0..).zip(statuses).zip([0, 1, 1]) {
+        let mut other = s.request(Opcode::UdSendOnly);
+        other.ext.deth.as_mut().expect("a datagram").qkey ^= 1;
+        s.send(&other, &[1; 8]);
+        check("dropped", s.results(), vec![]);
+        let only = s.request(Opcode::UdSendOnly);
+        s.next(&only, &[1; 8]);
+        check("taken", s.results(), vec![(index, status)]);
         check("events", limits(&s, &eq), expected);
     }
 }

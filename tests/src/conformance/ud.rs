@@ -6,7 +6,7 @@ use ferroce_proto::abi::regs::{self, Params3, feature};
 use ferroce_proto::abi::wqe;
 use ferroce_proto::wire::ip::GRH_LEN;
 use ferroce_proto::wire::{DethRepr, Ip, Mac, Opcode};
-use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
+use ferroce_sim::testhost::{PD, QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, IP, MTU, Sent};
 use super::script::{QKEY, Script, TARGET, build};
@@ -22,6 +22,7 @@ cases! {
     ud_deth_is_sent, UD, "IB1 9.3", "The DETH has the Q_Key of the WQE and the number of the sending queue pair.";
     ud_address_handle, UD, "A17.9", "Addresses, hop limit, traffic class, port and tag of a datagram are those of its address handle.";
     ud_address_handle_unknown, UD, "abi wqe", "An address handle beyond the table is a local operation error.";
+    ud_address_handle_of_another_domain, UD, "IB1 10.2.3", "An address handle of another protection domain than the queue pair's is a local operation error; nothing is sent. By one of its own it sends again.";
     ud_several_destinations, UD, "IB1 9.8.3", "A queue pair sends to any number of others; each WQE names its own.";
     ud_is_not_answered, UD, "IB1 9.8.3", "Nothing is ever answered, AckReq or not.";
     ud_qkey_wrong, UD, "IB1 9.6.1", "A datagram with another Q_Key is dropped and counted; its buffer receives the next.";
@@ -231,6 +232,20 @@ fn ud_address_handle_unknown(bench: &mut Bench) {
     }
 }
 
+/// As soft-RoCE has it (`rxe_get_av`).
+fn ud_address_handle_of_another_domain(bench: &mut Bench) {
+    let mut s = bench.script(options());
+    let peer = s.peer;
+    for (pd, sent) in [(PD + 1, 0), (PD, 1), (PD | 1 << 23, 0), (0, 0), (PD, 1)] {
+        s.reopen(|_| {});
+        s.host.write_ah(3, &peer, |av| av.pd = pd);
+        let work = Work::datagram(&[], 3, 5, QKEY);
+        check("sent", s.post(&work).len(), sent);
+        let status = [status::LOC_QP_OP_ERR, status::SUCCESS][sent];
+        check("completions", s.results(), vec![(0, status)]);
+    }
+}
+
 fn ud_several_destinations(bench: &mut Bench) {
     let mut c = Conn::new(bench.pair(IP), options(), options());
     let other = c.b.create_qp(QpOptions {
@@ -382,8 +397,10 @@ fn ud_buffer_too_short(bench: &mut Bench) {
     }
 }
 
-/// What a work request at a datagram queue pair ends with; nothing may be sent for it.
+/// What a work request at a datagram queue pair ends with; nothing may be sent for it. Address handle 0 is good.
 fn refused(s: &mut Script, work: &Work) -> u8 {
+    let peer = s.peer;
+    s.host.write_ah(0, &peer, |_| {});
     s.reopen(|_| {});
     check("sent", s.post(work).len(), 0);
     let results = s.results();
@@ -426,8 +443,6 @@ fn ud_error_stops_the_send_queue(bench: &mut Bench) {
     check("states", (query.sq_state, query.rq_state), expected);
     s.recv();
     check("received", give(&mut s, |_| {}), 1);
-    let peer = s.peer;
-    s.host.write_ah(0, &peer, |_| {});
     s.host.modify_state(s.qpn, state::RTS);
     let sent: Vec<_> = s
         .post(&Work::datagram(&[], 0, 5, QKEY))

@@ -230,7 +230,12 @@ fn spoilt(owner: &Tenant, bystander: &Mr, kind: u8, rng: &mut Rng) -> Vec<[u8; S
             5 => head.opcode = rng.u8(..),
             6 => head.slots = rng.u8(..),
             7 => (head.fence, head.inline_data) = (rng.bool(), rng.bool()),
-            8 => head.remote_addr = head.remote_addr & !0xffff_ffff | rng.u64(..300),
+            8 => {
+                // of UD an address handle: those of the bystanders are among the first
+                let number = rng.u64(..300);
+                let handle = if number < 100 { number % 4 } else { number };
+                head.remote_addr = head.remote_addr & !0xffff_ffff | handle;
+            }
             9 => {
                 head.opcode = [opcode::BIND_MW, opcode::LOCAL_INV][rng.usize(..2)];
                 head.imm = [bystander.key, sge.lkey, rng.u32(..)][rng.usize(..3)];

@@ -127,7 +127,7 @@ impl Tenant {
             let psn = rng.u32(..1 << 24);
             let peer = peer(number, psn);
             if kind == qp_type::UD {
-                kernel.create(opcode::WRITE_AH, qpn, &peer.path().emit());
+                kernel.create(opcode::WRITE_AH, qpn, &host.handle(&peer).emit());
             }
             kernel.open(host, qpn, &peer);
             let [sq, _, rq] = host.images(qpn, &peer);
@@ -266,6 +266,7 @@ impl Tenant {
         let path = AvCtx {
             vlan_valid: rng.bool(),
             vlan: rng.u16(1..4095),
+            pd: DOMAIN,
             ..peer.path()
         };
         kernel.create(opcode::WRITE_AH, QPNS[2], &path.emit());

@@ -214,7 +214,7 @@ impl Line {
             kernel.register(host, &mr, Rights::ALL);
             let peer = peers[side];
             if self.shape.options.qp_type == qp_type::UD {
-                kernel.create(cmd::WRITE_AH, self.number, &peer.path().emit());
+                kernel.create(cmd::WRITE_AH, self.number, &host.handle(&peer).emit());
             }
             if self.shape.options.qp_type == qp_type::RC {
                 self.lent[side].lend(host, kernel, self.number, self.shape.mark);

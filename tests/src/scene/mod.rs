@@ -146,6 +146,14 @@ impl Scene {
                 );
             }
             let packet = Packet::parse(&frame).expect("a card sends good packets");
+            if let Some(deth) = packet.headers.ext.deth {
+                let is_own = |line: &Line| line.ends[side as usize].qpn == deth.src_qp;
+                assert!(
+                    self.lines.iter().any(is_own),
+                    "a datagram of {:#x} by the address handle of another",
+                    deth.src_qp
+                );
+            }
             let kind = usize::from(packet.headers.bth.opcode.class() as u8 != 0);
             self.wires[side as usize][kind].send(self.now, frame);
         }

@@ -344,4 +344,14 @@ pub const DEFECTS: &[Defect] = &[
             "1'b0",
         )],
     },
+    Defect {
+        name: "entries_written_over",
+        what: "WQEs that are flushed write their gather entries over those of a message that waits, and their payload is sent",
+        case: Some("send_gathers_beside_flushed_wqes"),
+        changes: &[change(
+            "wqe_check",
+            "assign near_d = unread_valid & ((unread - tag_q) < 5'd3);",
+            "1'b0",
+        )],
+    },
 ];

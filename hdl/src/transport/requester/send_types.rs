@@ -31,6 +31,14 @@ payload! {
         plen: Bits<13>,
     }
 
+    /// What an address handle is checked for.
+    Handle {
+        /// Kind of its path, see [`lane_of`](crate::bus::path::lane_of).
+        path: Bits<2>,
+        /// Its protection domain.
+        pd: Bits<24>,
+    }
+
     /// A slot of a send WQE and what belongs to it (`wqe_context` to `wqe_check`).
     SlotContext {
         /// The slot.
@@ -41,6 +49,8 @@ payload! {
         path: Bits<2>,
         /// Kind of the path of the address handle that it names.
         handle: Bits<2>,
+        /// The handle is of the protection domain of the queue pair.
+        handle_is_own: Bit,
     }
 
     /// What of a send WQE the checks behind the slot need (`wqe_head` to `wqe_check`).

@@ -2,7 +2,7 @@
 //! [`wqe_check`](super::wqe_check).
 //!
 //! Latency: 2 cycles. Throughput: a slot a cycle.
-use super::send_types::SlotContext;
+use super::send_types::{Handle, SlotContext};
 use crate::bus::path::kind_of;
 use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::{AvCtx, SqCtx};
@@ -44,7 +44,7 @@ pub struct WqeContext<const Q: usize> {
 
     images: Ram<SqCtx, Q>,
     paths: Ram<Bits<2>, Q>,
-    handles: Ram<Bits<2>, Q>,
+    handles: Ram<Handle, Q>,
     valid_1: Reg<Bit>,
     fetched_1: Dff<FetchedWqe>,
     joins_1: Dff<Bit>,
@@ -71,7 +71,10 @@ impl<const Q: usize> Logic for WqeContext<Q> {
         paths.wdata = kind;
         handles.we = ah_we;
         handles.waddr = image_qpn;
-        handles.wdata = kind;
+        handles.wdata = Handle {
+            path: kind,
+            pd: av_image.pd,
+        };
 
         // stage 1: tables are read
         let go_1 = valid_1 & (!valid_2 | load);
@@ -106,7 +109,8 @@ impl<const Q: usize> Logic for WqeContext<Q> {
                 fetched: fetched_1,
                 image: images.rdata,
                 path: paths.rdata,
-                handle: handles.rdata,
+                handle: handles.rdata.path,
+                handle_is_own: handles.rdata.pd == images.rdata.pd,
             };
         }
         valid = valid_2;

@@ -106,7 +106,7 @@ fn is_local_op(wqe: SendWqe) -> Bit {
 
 /// The queue pair has no such operation, or the WQE sends nothing and has payload.
 #[kernel_fn]
-fn bad_opcode(wqe: SendWqe, image: SqCtx, handle_exists: Bit) -> Bit {
+fn bad_opcode(wqe: SendWqe, image: SqCtx, has_handle: Bit) -> Bit {
     let is_rd_atomic = matches!(wqe.opcode, READ | CMP_SWAP | FETCH_ADD);
     let is_local = is_local_op(wqe);
     let has_payload = wqe.length.any() | wqe.num_sge.any() | wqe.inline_data;
@@ -120,7 +120,7 @@ fn bad_opcode(wqe: SendWqe, image: SqCtx, handle_exists: Bit) -> Bit {
             wqe.opcode,
             SEND | SEND_IMM | WRITE | WRITE_IMM | BIND_MW | LOCAL_INV
         ),
-        UD => handle_exists & matches!(wqe.opcode, SEND | SEND_IMM),
+        UD => has_handle & matches!(wqe.opcode, SEND | SEND_IMM),
         _ => false,
     };
     !is_allowed | (is_local & has_payload)
@@ -220,13 +220,14 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         let mtu = bits::<34>(128) << image.mtu;
         let inline_most = (last_slot.resize::<32>() << 6) | INLINE_FIRST;
         let handle_exists = !(head.remote_addr.low::<32>() >> Self::HANDLES).any();
+        let has_handle = handle_exists & slot.handle_is_own;
         if load {
             shape_q = WqeShape {
                 // unreadable, not 1 to 5 slots, more than the ring has
                 bad_slot_count: fetched.error
                     | (last_slot > 4)
                     | (last_slot.low::<3>() & !ring_mask.low::<3>()).any(),
-                bad_opcode: bad_opcode(head, image, handle_exists),
+                bad_opcode: bad_opcode(head, image, has_handle),
                 too_many_sges: if head.inline_data {
                     head.length > inline_most
                 } else {
