@@ -1000,6 +1000,10 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_STAT_TX_PAUSE_STORM_WARNING_EVENTS 0x1200u
 /* Times that a class had done so for longer than PFC_STORM: it asks no more until it holds less than PFC_XON. */
 #define FERROCE_STAT_TX_PAUSE_STORM_ERROR_EVENTS 0x1208u
+/* Round trips measured: of requests, one of a queue pair at a time, from the departure to the acknowledgement of it alone. */
+#define FERROCE_STAT_RP_RTT_SAMPLES 0x1210u
+/* Sum of the round trips in `rp_rtt_samples`, in cycles of 4 ns. */
+#define FERROCE_STAT_RP_RTT_CYCLES 0x1218u
 
 /* Doorbells: offsets in BAR0, 32-bit writes. */
 static inline uint32_t ferroce_sq_doorbell(uint32_t qpn) { return 0x100000u + 0x8u * qpn; }

@@ -1,9 +1,11 @@
 //! Counters: which pulse of the engine each of them counts.
 use super::stats::{StatPulses, Stats, sum};
+use crate::bus::valid::Valid;
 use crate::egress::types::PauseCounts;
 use crate::eth::packet_buffer::RxStats;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifyCounts;
+use crate::transport::congestion::types::CongestionEvent;
 use crate::transport::requester::decision::SqCounts;
 use crate::transport::responder::event::RqCounts;
 
@@ -38,6 +40,8 @@ pub struct Counters {
     pub tx_cnps: Signal<In, Bit>,
     /// Congestion control had no room for a CNP.
     pub cnp_lost: Signal<In, Bit>,
+    /// What the network did to a send queue.
+    pub feedback: Signal<In, Valid<CongestionEvent>>,
     /// Exception queue: a received frame was handed to the host.
     pub stored: Signal<In, Bit>,
     /// One was dropped for lack of room.
@@ -79,6 +83,11 @@ impl Logic for Counters {
     fn update(&mut self) {
         let transport_bytes: Bits<14> = if tx_frames {
             tx_bytes.resize::<14>()
+        } else {
+            0
+        };
+        let rtt: Bits<24> = if feedback.valid {
+            feedback.payload.rtt
         } else {
             0
         };
@@ -154,6 +163,8 @@ impl Logic for Counters {
             tx_prio7_pause: pauses.begun.bit(7),
             tx_pause_storm_warning_events: pauses.warning,
             tx_pause_storm_error_events: pauses.error,
+            rp_rtt_samples: rtt.any(),
+            rp_rtt_cycles: rtt,
         };
         stats.index = stat_index;
         stats.read = stat_read;

@@ -11,7 +11,7 @@ use crate::prelude::*;
 /// Cycles between two visits of a counter.
 pub const SWEEP: usize = 128;
 /// Bits of the widest sum.
-pub const SUM_BITS: usize = 21;
+pub const SUM_BITS: usize = 31;
 
 /// Sums of all counters.
 #[derive(Clone, Debug, Block)]

@@ -12,6 +12,7 @@ use crate::memory::gather::Gather;
 use crate::prelude::*;
 use crate::transport::congestion::notify_types::NotifySetup;
 use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
+use crate::transport::congestion::types::CongestionEvent;
 use crate::transport::requester::decision::SqCounts;
 use crate::transport::requester::event::SqEvent;
 use crate::transport::requester::recall_filter::RecallFilter;
@@ -161,6 +162,8 @@ pub struct TransmitSide<
     pub cnp_received: Signal<In, Valid<Bits<16>>>,
     /// Congestion control had no room for a CNP; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// What the network did to a send queue.
+    pub feedback: Signal<Out, Valid<CongestionEvent>>,
     /// Responses of a queue pair were granted.
     pub response_sent: Signal<In, Valid<PaceGrant>>,
     /// The rate of a queue pair changes, for its responses.
@@ -222,6 +225,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         requester.congestion = congestion;
         requester.cnp = cnp_received;
         cnp_lost = requester.cnp_lost;
+        feedback = requester.feedback;
         requester.responses = response_sent;
         response_rate = requester.rate;
         requester.image_qpn = tables.qpn.low::<Q>();

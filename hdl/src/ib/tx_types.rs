@@ -47,6 +47,8 @@ payload! {
         incarnation: Bits<2>,
         /// As in [`TxDesc`](crate::bus::types::TxDesc).
         next_psn: Bits<24>,
+        /// As in [`TxDesc`](crate::bus::types::TxDesc).
+        ack_req: Bit,
     }
 
     /// All that stands in the headers of a packet and is not constant.
@@ -129,6 +131,8 @@ payload! {
         incarnation: Bits<2>,
         /// As in [`TxHeader`].
         next_psn: Bits<24>,
+        /// As in [`TxHeader`].
+        ack_req: Bit,
         /// An acknowledgement.
         ack: Bit,
         /// There is payload.

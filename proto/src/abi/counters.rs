@@ -140,6 +140,10 @@ macro_rules! counters {
             tx_pause_storm_warning_events TX_PAUSE_STORM_WARNING_EVENTS 1,
             /// Times that a class had done so for longer than PFC_STORM: it asks no more until it holds less than PFC_XON.
             tx_pause_storm_error_events TX_PAUSE_STORM_ERROR_EVENTS 1,
+            /// Round trips measured: of requests, one of a queue pair at a time, from the departure to the acknowledgement of it alone.
+            rp_rtt_samples RP_RTT_SAMPLES 1,
+            /// Sum of the round trips in `rp_rtt_samples`, in cycles of 4 ns.
+            rp_rtt_cycles RP_RTT_CYCLES 24,
         }
     };
 }

@@ -50,6 +50,7 @@ mod requester;
 mod responder;
 mod response;
 mod retry;
+mod round_trip;
 mod rx;
 mod segment;
 mod srq;

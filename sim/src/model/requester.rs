@@ -10,6 +10,7 @@ use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
 use ferroce_proto::wire::{Mtu, Operation, Psn, psn};
 
 use super::qp::QueuePair;
+use super::round_trip::RoundTrip;
 use super::tx::Outgoing;
 use super::wqe::{self, BadWqe, SendRequest};
 use super::{Env, stats};
@@ -46,6 +47,7 @@ pub(super) struct Sq {
     /// A local error that waits for everything before it to be acknowledged.
     pub(super) stall: Option<Stall>,
     pub(super) retry: super::retry::Retry,
+    pub(super) trip: RoundTrip,
     pub(super) pacing: super::pacing::Pacing,
     /// SQ_DRAINED was reported in this SQD.
     drained: bool,
@@ -99,6 +101,7 @@ impl Sq {
             max: psn,
             left: psn,
             asked: psn,
+            trip: RoundTrip::from(psn),
             ..Self::default()
         };
         self.reload();
@@ -269,6 +272,7 @@ impl QueuePair {
             return;
         }
         self.sq.una = to;
+        self.sq.trip.passed(to);
         if to.since(self.sq.next) > 0 {
             self.sq.next = to;
         }

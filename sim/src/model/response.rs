@@ -48,6 +48,9 @@ impl QueuePair {
         }
         let (to, syndrome) = (if good { psn.next() } else { psn }, packet.ext.aeth);
         let syndrome = syndrome.map_or(0, |aeth| aeth.syndrome.bits());
+        if good {
+            self.sq.trip.sample(env, to);
+        }
         self.advance(env, to);
         match answer {
             Answer::Good => {}

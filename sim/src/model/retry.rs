@@ -8,6 +8,7 @@ use ferroce_proto::wire::timeout::ack_timeout_ns;
 use super::egress::Departure;
 use super::qp::QueuePair;
 use super::requester::Sq;
+use super::round_trip::RoundTrip;
 use super::{Env, stats};
 use crate::nic::NS_PER_CYCLE;
 
@@ -95,6 +96,7 @@ impl QueuePair {
             self.advance(env, after);
         } else if asks {
             self.sq.asked = after;
+            self.sq.trip.departed(env.now, after);
             if made == env.now {
                 self.start_timer(env.now);
             } else {
@@ -162,6 +164,7 @@ impl QueuePair {
     fn go_back(&mut self) {
         self.sq.next = self.sq.una;
         self.sq.asked = self.sq.una;
+        self.sq.trip = RoundTrip::from(self.sq.max);
         self.sq.retry.ack_deadline = None;
     }
 }

@@ -3,6 +3,7 @@ mod closed;
 mod pace;
 mod recorded;
 mod rig;
+mod round_trip;
 
 use ferroce_sim::bench;
 use ferroce_sim::model::congestion::Params;

@@ -11,6 +11,10 @@ use ferroce_proto::abi::qpc::SqCtx;
 use ferroce_sim::random::Pauses;
 use rig::{Kind, Post, Q, Rig};
 
+/// Kinds of events for congestion control.
+const ACK: u64 = 3;
+const TIMEOUT: u64 = 5;
+
 /// A reliable queue pair with a ring of 256 slots.
 fn ctx() -> SqCtx {
     SqCtx {
@@ -114,6 +118,18 @@ fn all_messages_complete() {
     let rig = random_run(lossy(0.0, 0.0), Pauses::NONE, 60, 400_000);
     assert!(rig.refetches > 0, "WQEs were cut by the ends of grants");
     assert_eq!(rig.counts["implied_nak_seq_err"], 0);
+    // all PSNs of 256 bytes are acknowledged once, and some packets are measured
+    for (qpn, qp) in rig.qps.iter().enumerate() {
+        let of = rig.feedback.iter().filter(|event| event[1] == qpn as u64);
+        let [mut bytes, mut samples] = [0; 2];
+        for &[kind, _, acked, rtt] in of {
+            assert_eq!(kind, ACK);
+            bytes += acked;
+            samples += u64::from(rtt > 0);
+        }
+        assert_eq!(bytes, u64::from(qp.next) << 8, "queue pair {qpn}");
+        assert!(samples > 0, "queue pair {qpn}");
+    }
 }
 
 #[test]
@@ -126,6 +142,8 @@ fn losses_are_made_good() {
     let rig = random_run(lossy(0.02, 0.0), Pauses::NONE, 40, 3_000_000);
     assert!(rig.counts["implied_nak_seq_err"] > 0, "implied NAKs");
     assert!(rig.counts["local_ack_timeout_err"] > 0, "timeouts");
+    let told = rig.feedback.iter().filter(|event| event[0] == TIMEOUT);
+    assert_eq!(told.count() as u64, rig.counts["local_ack_timeout_err"]);
     let resumed = |p: &&rig::Part| p.3 > p.2 && p.1 > 0;
     let resumed = rig
         .qps

@@ -58,6 +58,7 @@ mod response_rates;
 mod retry;
 mod rewritten;
 mod rnr;
+mod round_trips;
 pub mod run;
 pub mod script;
 mod send;
@@ -135,6 +136,7 @@ pub const TOPICS: &[Topic] = &[
     topic("The reaction point", reaction::CASES),
     topic("Rates of responses", response_rates::CASES),
     topic("Packets outstanding", outstanding::CASES),
+    topic("Round trips", round_trips::CASES),
     topic("Traffic classes", classes::CASES),
     topic("Pauses of the peer", pauses::CASES),
     topic("Pauses and commands", pauses_commands::CASES),

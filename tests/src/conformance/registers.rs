@@ -137,9 +137,10 @@ fn statistics_and_what_follows(bench: &mut Bench) {
     for name in STATS {
         let value = c.a.stat(name);
         let expected = match *name {
-            "tx_frames" | "tx_roce_packets" | "rx_frames" | "rx_roce_packets" | "rx_acks" => 1,
-            // Commands and bytes are not what this is about.
-            "commands" | "rx_bytes" | "tx_bytes" => value,
+            "tx_frames" | "tx_roce_packets" | "rx_frames" | "rx_roce_packets" | "rx_acks"
+            | "rp_rtt_samples" => 1,
+            // Commands, bytes and times are not what this is about.
+            "commands" | "rx_bytes" | "tx_bytes" | "rp_rtt_cycles" => value,
             _ => 0,
         };
         check(name, value, expected);

@@ -58,6 +58,8 @@ payload! {
         next_psn: Bits<24>,
         /// As in [`TxDesc`].
         notify: Bit,
+        /// As in [`TxDesc`].
+        ack_req: Bit,
     }
 
     /// A send queue went back: grants of another round are not sent any more. It comes before the first grant of the

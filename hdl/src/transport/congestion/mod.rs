@@ -27,6 +27,7 @@ pub mod pace_types;
 pub mod periods;
 pub mod rate_limits;
 pub mod reaction_point;
+pub mod round_trip;
 pub mod send_pace;
 pub mod types;
 pub mod wheel;

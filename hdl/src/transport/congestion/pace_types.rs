@@ -1,6 +1,6 @@
 //! What the calendar hears and remembers.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
-use super::types::DcqcnParams;
+use super::types::{CongestionEventKind, DcqcnParams};
 use crate::bus::payload::payload;
 use crate::prelude::*;
 
@@ -70,6 +70,34 @@ payload! {
         qpn: Bits<16>,
         /// Bytes, headers too.
         bytes: Bits<17>,
+    }
+
+    /// What happened to a reliable send queue, for its round trips.
+    SendReport {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Ack, Nak, Timeout, Reset; or None, an RNR NAK.
+        kind: CongestionEventKind,
+        /// The oldest PSN that is not acknowledged. With `voids` the one behind all that was granted, of Reset the first one.
+        psn: Bits<24>,
+        /// What was granted and is not acknowledged is sent again.
+        voids: Bit,
+        /// Ack: by an acknowledgement alone, not by data.
+        plain: Bit,
+        /// Ack: of the PSNs acknowledged; 2^24 - 1 for more.
+        bytes: Bits<24>,
+        /// Reset: the incarnation that begins.
+        incarnation: Bits<2>,
+    }
+
+    /// The packet of a queue pair whose round trip is measured.
+    MeasuredPacket {
+        /// Incarnation of the queue pair.
+        incarnation: Bits<2>,
+        /// One is measured.
+        measures: Bit,
+        /// The PSN behind it; else the PSN from which on no packet was sent before.
+        psn: Bits<24>,
     }
 
     /// What the host says of the reaction point.

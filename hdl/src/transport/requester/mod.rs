@@ -24,6 +24,7 @@ pub mod send_types;
 pub mod sq_answer;
 pub mod sq_command;
 pub mod sq_events;
+pub mod sq_feedback;
 pub mod sq_pace;
 pub mod sq_result;
 pub mod sq_retired;

@@ -20,6 +20,7 @@ use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 use crate::transport::congestion::send_pace::SendPace;
+use crate::transport::congestion::types::CongestionEvent;
 
 /// Messages of which the departure waits, of 256, below which eight more may leave.
 const SENT_MOST: u64 = 248;
@@ -55,6 +56,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub cnp: Signal<In, Valid<Bits<16>>>,
     /// A CNP found no room; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// What the network did to a send queue.
+    pub feedback: Signal<Out, Valid<CongestionEvent>>,
     /// Responses of a queue pair were granted.
     pub responses: Signal<In, Valid<PaceGrant>>,
     /// The rate of a queue pair changes, for its responses.
@@ -174,6 +177,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         copy!(state <= pace; paced_valid, paced_qpn, pace_class);
         state.pause = pace.crowded;
         cnp_lost = pace.lost;
+        feedback = state.feedback;
 
         // from ready queue pair to slot
         scheduler.push = state.ready_valid;

@@ -6,6 +6,7 @@
 use super::decision::*;
 use super::event::*;
 use super::grant::{FetchGrant, Outstanding, RetireGrant, StartGrant};
+use super::sq_feedback::SqFeedback;
 use super::sq_pace::SqPace;
 use super::timer_types::TimerSet;
 use crate::bus::qp_state::{ERR, RTS, is_sq_error};
@@ -13,7 +14,7 @@ use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
-use crate::transport::congestion::pace_types::{PaceGrant, PaceOrder, PaceRenewal};
+use crate::transport::congestion::pace_types::{PaceGrant, PaceOrder, PaceRenewal, SendReport};
 
 /// Results of events, one a cycle.
 #[derive(Block)]
@@ -38,6 +39,8 @@ pub struct SqResults {
     pub order: Signal<Out, Valid<PaceOrder>>,
     /// A send queue begins anew.
     pub renewal: Signal<Out, Valid<PaceRenewal>>,
+    /// What happened, for round trips.
+    pub report: Signal<Out, Valid<SendReport>>,
     /// The queue pair has something to fetch, and is not paced.
     pub ready_valid: Signal<Out, Bit>,
     /// The queue pair has something to retire.
@@ -123,6 +126,7 @@ pub struct SqResults {
     w_counts: Reg<SqCounts>,
     no_counts: Zero<SqCounts>,
     pace: SqPace,
+    feedback: SqFeedback,
 
     // stage V: addresses
     v_fetch: Reg<Bit>,
@@ -199,6 +203,13 @@ impl Logic for SqResults {
         sent = pace.sent;
         order = pace.order;
         renewal = pace.renewal;
+        feedback.valid = valid;
+        feedback.sq_event = sq_event;
+        feedback.image = image;
+        feedback.state = state;
+        feedback.terms = terms;
+        feedback.decision = decision;
+        report = feedback.report;
         w_ready = pushes & !pace.paces;
         w_list =
             valid & decision.push_list & (!state.listed | (sq_event.kind == SqEventKind::Retire));

@@ -22,6 +22,8 @@ use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::transport::congestion::pace_classes::PaceClasses;
 use crate::transport::congestion::pace_types::{PaceClass, PaceGrant, PaceOrder, PaceRenewal};
+use crate::transport::congestion::round_trip::RoundTrip;
+use crate::transport::congestion::types::CongestionEvent;
 
 /// State of 2^Q send queues.
 #[derive(Block)]
@@ -60,6 +62,8 @@ pub struct SqStateTable<const Q: usize> {
     pub order: Signal<Out, Valid<PaceOrder>>,
     /// A send queue begins anew.
     pub renewal: Signal<Out, Valid<PaceRenewal>>,
+    /// What the network did to a send queue, for congestion control.
+    pub feedback: Signal<Out, Valid<CongestionEvent>>,
     /// Grants that let packets out so far, modulo 2^16.
     pub granted: Signal<Out, Bits<16>>,
     /// The queue pair has something to fetch.
@@ -124,6 +128,7 @@ pub struct SqStateTable<const Q: usize> {
     images: Ram<SqCtx, Q>,
     departures: Departures<Q>,
     classes: PaceClasses<Q>,
+    round_trip: RoundTrip<Q>,
     e1: Dff<SqEvent>,
     e2: Dff<SqEvent>,
     e3: Dff<SqEvent>,
@@ -144,7 +149,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
     #[kernel]
     fn update(&mut self) {
         // entry and stage 1
-        ready = table.ready & departures.ready & classes.ready;
+        ready = table.ready & departures.ready & classes.ready & round_trip.ready;
         table.addr = s.payload.qpn.low::<Q>();
         let takes = table.ready & !table.same_addr & !pause;
         s.ready = takes;
@@ -163,6 +168,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         departures.left = left;
         departures.tick = now;
         departures.qpn = s.payload.qpn;
+        round_trip.left_valid = left_valid;
+        round_trip.left = left;
         e1 = s.payload;
         e2 = e1;
         k2 = images.rdata;
@@ -203,6 +210,8 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         sent = results.sent;
         order = results.order;
         renewal = results.renewal;
+        round_trip.report = results.report;
+        feedback = round_trip.feedback;
         ready_valid = results.ready_valid;
         list_valid = results.list_valid;
         list_qpn = results.list_qpn;

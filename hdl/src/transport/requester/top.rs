@@ -13,6 +13,7 @@ use crate::bus::types::{
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
+use crate::transport::congestion::types::CongestionEvent;
 
 /// Requester of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(Block)]
@@ -40,6 +41,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub cnp: Signal<In, Valid<Bits<16>>>,
     /// Congestion control had no room for a CNP; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// What the network did to a send queue.
+    pub feedback: Signal<Out, Valid<CongestionEvent>>,
     /// Responses of a queue pair were granted.
     pub responses: Signal<In, Valid<PaceGrant>>,
     /// The rate of a queue pair changes, for its responses.
@@ -155,6 +158,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         queues.congestion = congestion;
         queues.cnp = cnp;
         cnp_lost = queues.cnp_lost;
+        feedback = queues.feedback;
         copy!(queues <= self; responses);
         rate = queues.rate;
         queues.sq_we = sq_we;

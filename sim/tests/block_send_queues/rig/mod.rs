@@ -181,7 +181,12 @@ pub(crate) struct Rig {
     pub(crate) counts: BTreeMap<&'static str, u64>,
     /// Pairs of acknowledgements of one kind that were taken as one.
     pub(crate) pairs: u64,
+    /// Events for congestion control.
+    pub(crate) feedback: Vec<Feedback>,
 }
+
+/// What congestion control is told: kind, queue pair, bytes, round trip.
+pub(crate) type Feedback = [u64; 4];
 
 impl Rig {
     pub(crate) fn new(latency: u64, pauses: Pauses) -> Self {
@@ -219,6 +224,7 @@ impl Rig {
             walks: 0,
             counts: COUNTERS.iter().map(|name| (*name, 0)).collect(),
             pairs: 0,
+            feedback: Vec::new(),
             wire: Wire::default(),
             bench: {
                 bench.dut_mut().settle();
@@ -285,6 +291,7 @@ impl Rig {
             self.set("left.qpn", qpn);
             self.set("left.incarnation", incarnation);
             self.set("left.next_psn", next.into());
+            self.set("left.ack_req", 1);
         }
         self.set("part_cut", u64::from(self.uncut > 0));
         self.uncut = self.uncut.saturating_sub(1);
@@ -370,6 +377,11 @@ impl Rig {
             let earlier = self.output(&format!("counts.{name}_earlier"));
             *self.counts.entry(name).or_default() += earlier;
             self.pairs += earlier;
+        }
+        if self.output("feedback.valid") == 1 {
+            let fields = ["kind", "qpn", "bytes", "rtt"];
+            let event = fields.map(|field| self.output(&format!("feedback.payload.{field}")));
+            self.feedback.push(event);
         }
         if self.output("grant_valid") == 1 {
             self.granted();

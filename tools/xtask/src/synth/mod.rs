@@ -36,7 +36,7 @@ const PAGE: &str = "docs/resources.md";
 
 /// Blocks of the table, by the name without the sizes. Together they are nearly all of the engine. Those that take long
 /// to map come first, so that they run side by side with all others.
-const BLOCKS: [&str; 30] = [
+const BLOCKS: [&str; 31] = [
     "tx_back",
     "rx_front",
     "send_queues",
@@ -56,6 +56,7 @@ const BLOCKS: [&str; 30] = [
     "write_faults",
     "mr_table",
     "notify",
+    "round_trip",
     "reaction_point",
     "class_port",
     "class_entry",
