@@ -188,10 +188,12 @@ fn an_atomic_on_memory_that_cannot_be_written() {
 fn what_waits_is_dropped_at_the_end_of_the_queue_pair() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     rig.request(&Request::read(3, 50, 4096 * 1000).mtu(5));
-    rig.request(&Request::new(3, 1050, Kind::Add(1)));
+    rig.request_after(&Request::new(3, 1050, Kind::Add(1)), 1, false);
     rig.ack(3, 1051, 1, 0x1f);
     rig.run(100);
     rig.rsp_flush(3);
+    rig.run(10);
+    rig.set_done(1);
     // another queue pair goes on
     let other = Request::read(4, 9, 3000);
     rig.request(&other);
