@@ -249,6 +249,8 @@ impl World {
                 .filter(|event| event.0 as usize == qpn)
                 .count();
             assert_eq!(finished, pair.answered, "finished replies of {qpn}");
+            let over = self.rig.over(qpn as u32);
+            assert_eq!(over, pair.atomics.len() as u64 % 32);
         }
         assert!(self.rig.failures().is_empty());
         // The READs of different queue pairs are cut in turns, so only the sum of the pieces is in order.

@@ -92,6 +92,7 @@ fn atomics_do_not_wait_for_what_is_answered_before_them() {
     assert!(rig.packets().is_empty() && rig.finished().is_empty());
     assert_eq!(rig.memory.writes, 15 * 16);
     assert_eq!(rig.store.accesses[2..], [15 * 16; 2]);
+    assert!((0..16).all(|qpn| rig.over(qpn) == 15));
     // the answers come when the wire takes them
     leave(&mut rig, Pauses::NONE);
     rig.run(6000);

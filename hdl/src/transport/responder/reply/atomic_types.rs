@@ -34,6 +34,10 @@ payload! {
         slot: Bits<4>,
         /// Where the next atomic enters.
         enter_slot: Bits<4>,
+        /// Atomics that run and are not over.
+        running: Bits<5>,
+        /// Atomics behind these that will not run, modulo 2^5.
+        void: Bits<5>,
     }
 
     /// A queue pair in the list of those with atomics to run.

@@ -47,6 +47,7 @@ pub mod cut_gate;
 pub mod exit;
 pub mod fence;
 pub mod order;
+pub mod over_count;
 pub mod pace;
 pub mod packets;
 pub mod part;
@@ -60,8 +61,8 @@ pub mod types;
 
 use crate::bus::types::image::AvCtx;
 use crate::bus::types::{
-    AccessCounts, AckToken, Activity, GatherCmd, PayloadSize, PlaceError, ReadReq, Reply, TxDesc,
-    WriteCmd, if_there,
+    AccessCounts, AckToken, Activity, AtomicsOver, GatherCmd, PayloadSize, PlaceError, ReadReq,
+    Reply, TxDesc, WriteCmd, if_there,
 };
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -72,6 +73,7 @@ use admit::Admit;
 use atomic::AtomicUnit;
 use exit::Exit;
 use fence::Fences;
+use over_count::OverCount;
 use pace::{DueReply, ReplyPace};
 use packets::Packets;
 use part::Cutter;
@@ -145,6 +147,10 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub atomics: Signal<Out, Activity>,
     /// Accesses to memory that were checked, and those over; they do not wait for the wire.
     pub accesses: Signal<Out, AccessCounts>,
+    /// The queue pair whose atomics a completion waits for.
+    pub awaited: Signal<In, Bits<16>>,
+    /// Atomics of a queue pair that are over, see [`over_count`].
+    pub over: Signal<Out, Valid<AtomicsOver>>,
     /// No fewer acknowledgements and packets wait for `desc`.
     pub waiting: Signal<Out, Bits<10>>,
     /// A lost response waits to end its queue pair.
@@ -166,6 +172,7 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     exit: Exit,
     reads: AccessCount<8>,
     runs: AtomicRuns<Q>,
+    overs: OverCount<Q>,
     atomic: AtomicUnit<W, K, Q>,
     packets: Packets,
     ack_room: Reg<Bit>,
@@ -199,9 +206,10 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         admit.lost_psn = lost_psn;
         admit.lost_msn = lost_msn;
         losing = admit.losing;
-        admit.ready = table.ready & pace.ready;
+        let swept = table.ready & pace.ready & overs.ready;
+        admit.ready = swept;
         copy!(table <= admit; valid, op, word);
-        ready = table.ready & pace.ready;
+        ready = swept;
 
         // below 4 of 16: up to 6 operations are on their way through the table
         ack_room = !acks.level.slice::<3>(2).any();
@@ -301,6 +309,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         runs.checked = mr.done;
         runs.ok = mr.ok;
         runs.over = atomic.returned;
+        overs.more = table.over;
+        overs.look = awaited;
+        over = overs.over;
         atomics = runs.activity;
         atomic.valid = runs.valid;
         atomic.op = runs.op;

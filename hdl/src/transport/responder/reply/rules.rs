@@ -201,20 +201,15 @@ impl Logic for ReplyRules {
             }
             _ => {}
         }
-        if out.lists {
-            next.listed = true;
-        }
-        if out.fails {
-            next.dead = true;
-        }
+        next.listed = next.listed | out.lists;
+        next.dead = next.dead | out.fails;
         running.op = op;
         running.current = current;
         running.enters = out.enters & op.runs;
-        running.dies = next.dead;
+        running.dead = state.dead;
         running.state = state.running;
         next.running = running.next_state;
-        out.run_lists = running.lists;
-        out.runs = running.runs;
+        copy!(out <= running; run_lists, runs, over);
         next_state = next;
         decision = out;
     }

@@ -13,7 +13,7 @@ use super::atomic_types::{AtomicWord, RunEntry, RunStart};
 use super::order::ReplyOrder;
 use super::rules::{ReplyRules, may_start};
 use super::types::*;
-use crate::bus::types::PlaceError;
+use crate::bus::types::{AtomicsOver, PlaceError};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
@@ -52,6 +52,8 @@ pub struct ReplyTable<const Q: usize> {
     pub run: Signal<Out, Valid<RunStart>>,
     /// None ran, though it was asked for.
     pub runs_none: Signal<Out, Bit>,
+    /// More atomics of a queue pair are over, or will not run.
+    pub over: Signal<Out, Valid<AtomicsOver>>,
     /// A reply is answered.
     pub start_valid: Signal<Out, Bit>,
     /// Which.
@@ -102,6 +104,8 @@ pub struct ReplyTable<const Q: usize> {
     runs_q: Reg<Bit>,
     runs_none_q: Reg<Bit>,
     run_q: Dff<RunStart>,
+    over_q: Dff<Bits<5>>,
+    overs_q: Reg<Bit>,
     starts_q: Reg<Bit>,
     start_q: Dff<Start>,
     enters_q: Reg<Bit>,
@@ -175,6 +179,8 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         run_lists_q = table.x_valid & decision.run_lists;
         runs_q = table.x_valid & decision.runs;
         runs_none_q = table.x_valid & (op_2.kind == OpKind::Run) & !decision.runs;
+        overs_q = table.x_valid & decision.over.any();
+        over_q = decision.over;
         run_q.qpn = op_2.qpn;
         run_q.generation = state.generation;
         run_q.slot = state.running.slot;
@@ -219,6 +225,9 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         run.valid = runs_q;
         run.payload = run_q;
         runs_none = runs_none_q;
+        over.valid = overs_q;
+        over.payload.qpn = qpn_q;
+        over.payload.count = over_q;
         ahead_qpn = op_1.qpn.low::<Q>();
         start_valid = starts_q;
         start = start_q;

@@ -204,6 +204,8 @@ payload! {
         run_lists: Bit,
         /// Its next atomic runs.
         runs: Bit,
+        /// So many more of its atomics are over, or will not run.
+        over: Bits<5>,
         /// A reply that is no duplicate is finished.
         replies: Bit,
         /// The queue pair fails.
