@@ -6,7 +6,7 @@ use super::{LOG_EQ, LOG_SRQ};
 use crate::bus::dma_client::*;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    AccessCounts, Activity, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks,
+    AccessCounts, Activity, AtomicsOver, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks,
 };
 use crate::bus::valid::Valid;
 use crate::control::command::Command;
@@ -131,6 +131,10 @@ pub struct Control<
     pub look: Signal<Out, Bits<16>>,
     /// A cycle later: since when its payload was refused.
     pub refused_since: Signal<In, WriteMarks>,
+    /// The queue pair whose atomics a completion waits for.
+    pub awaited: Signal<Out, Bits<16>>,
+    /// Atomics of a queue pair that are over.
+    pub over: Signal<In, Valid<AtomicsOver>>,
     /// MSI-X vector to send.
     pub irq_vector: Signal<Out, Bits<11>>,
     /// `irq_vector` is valid.
@@ -228,6 +232,8 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         verdict = completions.verdict;
         look = completions.look;
         completions.refused_since = refused_since;
+        awaited = completions.awaited;
+        completions.over = over;
 
         // failures
         forward!(rq_merge.s[0] <= command.rq_event);

@@ -254,14 +254,14 @@ impl<
         // control
         copy!(control <= self; enable, cmd_base, cpl_base, cmd_log_size, cmd_pi, irq_ready);
         forward!(cq_doorbell <= control.cq_doorbell);
-        copy!(receive <= control; tables, verdict, look);
+        copy!(receive <= control; tables, verdict, look, awaited);
         copy!(transmit <= control; tables, lost_hold);
         forward!(transmit.command <= control.sq_command);
         forward!(transmit.failure <= control.sq_failure);
         forward!(control.sq_down <= transmit.down);
         copy!(control <= transmit; sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status, lost, lost_qpn, lost_psn, lost_incarnation);
         forward!(receive.events <= control.rq_events);
-        copy!(control <= receive; rq_query_valid, rq_query, refused_since, accesses);
+        copy!(control <= receive; rq_query_valid, rq_query, refused_since, accesses, over);
         forward!(control.rq_failures <= receive.failures);
         forward!(control.srq_limits <= receive.limits);
         control.exception = exceptions.notify;

@@ -6,8 +6,8 @@ use crate::bus::qp_state::RESET;
 use crate::bus::syndrome::NAK_OPERATIONAL;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    AccessCounts, Activity, Answer, CqToken, CqVerdict, GatherCmd, PayloadSize, PlaceError,
-    ReadIssue, ReadReq, TxDesc, WriteCmd, WriteMarks,
+    AccessCounts, Activity, Answer, AtomicsOver, CqToken, CqVerdict, GatherCmd, PayloadSize,
+    PlaceError, ReadIssue, ReadReq, TxDesc, WriteCmd, WriteMarks,
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
@@ -117,6 +117,10 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub look: Signal<In, Bits<16>>,
     /// A cycle later: since when its payload was refused.
     pub refused_since: Signal<Out, WriteMarks>,
+    /// The queue pair whose atomics a completion waits for.
+    pub awaited: Signal<In, Bits<16>>,
+    /// Atomics of a queue pair that are over.
+    pub over: Signal<Out, Valid<AtomicsOver>>,
     /// Reads of atomics.
     pub atomic_read: StreamOut<ReadReq>,
     /// Their answers.
@@ -341,7 +345,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         response_give_back = reply.give_back;
         reply.payload_room = response_room;
         reply.payload_read = response_read_done;
-        accesses = reply.accesses;
+        reply.awaited = awaited;
+        copy!(self <= reply; accesses, over, turns, atomics, waiting, losing);
         reply.lost = response_lost;
         reply.lost_qpn = response_lost_qpn;
         reply.lost_psn = response_lost_psn;
@@ -352,9 +357,5 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         forward!(atomic_beats <= reply.beats);
         reply.written = atomic_written;
         reply.refused = atomic_refused;
-        turns = reply.turns;
-        atomics = reply.atomics;
-        waiting = reply.waiting;
-        losing = reply.losing;
     }
 }

@@ -333,6 +333,43 @@ fn a_completion_that_invalidates_waits_for_accesses() {
     assert_eq!(rig.seen.len(), 2);
 }
 
+/// Atomics of its queue pair before a completion are over by then.
+#[test]
+fn a_completion_behind_atomics_waits_for_them() {
+    for ending in [255, 100, 30] {
+        let mut rig = Rig::new::<512, 64>(uneven(), uneven());
+        rig.open(0, 10);
+        rig.ending_atomics = ending;
+        for _ in 0..300 {
+            let rng = rig.bench.rng();
+            let (before, more) = (rng.u64(..100), rng.u64(..17));
+            if rng.u8(..4) == 0 {
+                rig.set_behind(before + more, before);
+            }
+            rig.push(RECV, 0);
+            rig.step();
+        }
+        rig.settle();
+        assert_eq!(rig.seen.len(), 300);
+    }
+    // sends go on, and what is behind nothing waits for no answer
+    let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);
+    rig.open(0, 6);
+    rig.ending_atomics = 0;
+    rig.push(RECV, 0);
+    (0..100).for_each(|_| rig.step());
+    assert_eq!(rig.seen.len(), 1);
+    rig.set_behind(33, 32);
+    rig.push(RECV, 0);
+    rig.push(SEND, 0);
+    (0..200).for_each(|_| rig.step());
+    assert_eq!((rig.seen.len(), rig.pending()), (2, 1));
+    assert!(rig.is_busy());
+    rig.ending_atomics = 255;
+    rig.settle();
+    assert_eq!(rig.seen.len(), 3);
+}
+
 #[test]
 fn payload_that_is_not_there_holds_only_what_has_a_fence() {
     let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);

@@ -188,10 +188,12 @@ fn an_atomic_on_memory_that_cannot_be_written() {
 fn what_waits_is_dropped_at_the_end_of_the_queue_pair() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     rig.request(&Request::read(3, 50, 4096 * 1000).mtu(5));
-    rig.request(&Request::new(3, 1050, Kind::Add(1)));
+    rig.request_after(&Request::new(3, 1050, Kind::Add(1)), 1, false);
     rig.ack(3, 1051, 1, 0x1f);
     rig.run(100);
     rig.rsp_flush(3);
+    rig.run(10);
+    rig.set_done(1);
     // another queue pair goes on
     let other = Request::read(4, 9, 3000);
     rig.request(&other);
@@ -260,4 +262,64 @@ fn nothing_follows_a_nak_that_ends_the_queue_pair() {
     rig.ack(3, 7, 1, 0x1f);
     rig.run(100);
     assert_eq!(rig.packets().len(), 1);
+}
+
+/// Each atomic is over once, whether it ran or not, and those that do not run behind those that do.
+#[test]
+fn each_atomic_is_over_once() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.memory.latency = (200, 200);
+    let add = |psn: u32| Request::new(3, psn, Kind::Add(1)).at(BASE + 8 * u64::from(psn));
+    rig.request(&add(50));
+    rig.request(&add(51).with_key(0x99));
+    rig.request(&add(52));
+    rig.request_after(&add(53), 1, false);
+    rig.run(100);
+    rig.set_done(1);
+    rig.run(100);
+    assert_eq!(
+        (rig.over(3), rig.memory.reads),
+        (0, 1),
+        "the first one runs"
+    );
+    rig.run(400);
+    assert_eq!(rig.over(3), 4);
+    assert_eq!(rig.failures(), [(3, 0, NAK_ACCESS)]);
+    // of a queue pair that is dead
+    rig.request(&add(54));
+    rig.run(20);
+    assert_eq!(rig.over(3), 5);
+    // a void token is none
+    rig.request_after(&add(55), 1, true);
+    rig.run(20);
+    assert_eq!(rig.over(3), 5);
+    // what waits at a fresh start, and at an end: one runs, 16 may run at most
+    for halts in [false, true] {
+        rig.start_afresh(3);
+        rig.run(20);
+        let before = rig.over(3);
+        for i in 0..16 {
+            let request = Request::new(4, 100 + i, Kind::Add(1));
+            rig.request(&request.at(BASE + 4096));
+        }
+        rig.run(1000);
+        rig.request(&add(7));
+        rig.request_after(&add(8), 2, false);
+        rig.run(100);
+        let writes = rig.memory.writes;
+        assert_eq!(rig.over(3), before, "no place is free");
+        if halts {
+            rig.rsp_flush(3);
+        } else {
+            rig.start_afresh(3);
+        }
+        rig.run(20);
+        rig.set_done(2);
+        rig.run(8000);
+        assert_eq!(rig.over(3), (before + 2) % 32);
+        assert_eq!(rig.over(4) % 16, 0);
+        assert!(!rig.memory.values.contains_key(&(BASE + 64)));
+        assert!(rig.memory.writes > writes);
+        rig.set_done(1);
+    }
 }

@@ -29,8 +29,9 @@ struct Pair {
     rest: VecDeque<Packet>,
     psn: u32,
     history: Vec<Request>,
-    /// Results of its atomics.
+    /// Results of its atomics, in their order.
     results: BTreeMap<u32, u64>,
+    atomics: Vec<(Request, u64)>,
     issued: usize,
     answered: usize,
     duplicates: usize,
@@ -40,7 +41,6 @@ struct World {
     rig: Rig,
     pairs: Vec<Pair>,
     queued: VecDeque<(u32, Item)>,
-    memory: BTreeMap<u64, u64>,
     pieces: Vec<(u64, u32)>,
     next_msn: u32,
     done: u16,
@@ -56,7 +56,6 @@ impl World {
             rig: Rig::new(idle, back),
             pairs: (0..1 << Q).map(pair).collect(),
             queued: VecDeque::new(),
-            memory: BTreeMap::new(),
             pieces: Vec::new(),
             next_msn: 0,
             done: 0,
@@ -82,7 +81,7 @@ impl World {
         let mut request = match rng.u8(..4) {
             0 => Request::new(qpn, pair.psn, Kind::Add(rng.u64(..))).at(addr),
             1 => {
-                let compare = self.memory.get(&addr).copied().unwrap_or(0);
+                let compare = self.rig.memory.values.get(&addr).copied().unwrap_or(0);
                 let swap = rng.u64(..);
                 Request::new(qpn, pair.psn, Kind::Swap { compare, swap }).at(addr)
             }
@@ -177,14 +176,9 @@ impl World {
             if request.is_atomic() && request.duplicate {
                 value = pair.results[&request.psn];
             } else if request.is_atomic() {
-                let cell = self.memory.entry(request.va).or_default();
-                value = *cell;
-                match request.kind {
-                    Kind::Add(add) => *cell = cell.wrapping_add(add),
-                    Kind::Swap { compare, swap } if compare == *cell => *cell = swap,
-                    _ => {}
-                }
+                value = packet.value;
                 pair.results.insert(request.psn, value);
+                pair.atomics.push((request, value));
             }
             if !request.duplicate {
                 pair.answered += 1;
@@ -199,6 +193,31 @@ impl World {
                 }
             }
         }
+    }
+
+    /// The results at an address are those of its atomics one after the other, those of a queue pair in their order.
+    fn one_by_one(&mut self, addr: u64) {
+        let of = |pair: &Pair| -> VecDeque<(Request, u64)> {
+            let at = pair.atomics.iter().filter(|atomic| atomic.0.va == addr);
+            at.copied().collect()
+        };
+        let mut left: Vec<_> = self.pairs.iter().map(of).collect();
+        let mut value = 0;
+        while left.iter().any(|of| !of.is_empty()) {
+            // one that changes nothing first: random values do not come twice
+            let next = |of: &VecDeque<(Request, u64)>, changes: bool| {
+                of.front().is_some_and(|(request, found)| {
+                    *found == value && (after(request, value) != value) == changes
+                })
+            };
+            let at = left.iter().position(|of| next(of, false));
+            let at = at.or_else(|| left.iter().position(|of| next(of, true)));
+            let at = at.unwrap_or_else(|| panic!("{value:#x} at {addr:#x}: {left:?}"));
+            let (request, _) = left[at].pop_front().expect("just seen");
+            value = after(&request, value);
+        }
+        let host = self.rig.memory.values.get(&addr).copied().unwrap_or(0);
+        assert_eq!(host, value, "memory at {addr:#x}");
     }
 
     fn finish(&mut self) {
@@ -222,10 +241,7 @@ impl World {
                 }
             }
         }
-        for (addr, value) in &self.memory {
-            let host = self.rig.memory.values.get(addr).copied().unwrap_or(0);
-            assert_eq!(host, *value, "memory at {addr:#x}");
-        }
+        (0..6).for_each(|word| self.one_by_one(BASE + 8 * word));
         let events = self.rig.finished();
         for (qpn, pair) in self.pairs.iter().enumerate() {
             let finished = events
@@ -233,6 +249,8 @@ impl World {
                 .filter(|event| event.0 as usize == qpn)
                 .count();
             assert_eq!(finished, pair.answered, "finished replies of {qpn}");
+            let over = self.rig.over(qpn as u32);
+            assert_eq!(over, pair.atomics.len() as u64 % 32);
         }
         assert!(self.rig.failures().is_empty());
         // The READs of different queue pairs are cut in turns, so only the sum of the pieces is in order.
@@ -269,6 +287,15 @@ impl Pair {
         };
         self.items.drain(..=found);
         self.last = Some(token);
+    }
+}
+
+/// What an atomic leaves of a value.
+fn after(request: &Request, value: u64) -> u64 {
+    match request.kind {
+        Kind::Add(add) => value.wrapping_add(add),
+        Kind::Swap { compare, swap } if compare == value => swap,
+        _ => value,
     }
 }
 

@@ -87,6 +87,7 @@ impl Rig {
         rig.bench.dut_mut().set(av_we, 0);
         rig.set_rate(0);
         rig.set_done(0);
+        rig.await_atomics(0);
         rig.reset();
         for qpn in 0..1 << Q {
             rig.path(qpn, false, false);
@@ -148,6 +149,22 @@ impl Rig {
     fn set_rate(&mut self, bits: u64) {
         let input = self.bench.dut().input("rate").unwrap();
         self.bench.dut_mut().set(input, bits);
+    }
+
+    fn await_atomics(&mut self, qpn: u32) {
+        let input = self.bench.dut().input("awaited").unwrap();
+        self.bench.dut_mut().set(input, qpn.into());
+    }
+
+    /// Atomics of a queue pair that are over, modulo 32.
+    pub(crate) fn over(&mut self, qpn: u32) -> u64 {
+        self.await_atomics(qpn);
+        self.run(4);
+        let dut = self.bench.dut();
+        let over = dut.get(dut.output("over").unwrap());
+        assert_eq!(over & 0xffff, u64::from(qpn));
+        assert_eq!(over >> 21, 1, "nothing changes meanwhile");
+        over >> 16 & 31
     }
 
     /// Payload writes done.

@@ -69,3 +69,39 @@ fn atomics_of_one_address_do_not_wait_for_each_others_answers() {
     }
     assert_eq!(sum, (1 << 12) - 1);
 }
+
+/// Each runs once its fence is passed: behind a READ of its own, behind READs of others, behind answers that do not leave.
+#[test]
+fn atomics_do_not_wait_for_what_is_answered_before_them() {
+    let mut rig = standing();
+    let place = |qpn: u32, number: u32| BASE + u64::from(16 * qpn + number) * 8;
+    let mut requests = Vec::new();
+    for qpn in 0..16 {
+        if qpn % 2 == 0 {
+            requests.push(Request::read(qpn, 0, 20_000));
+        }
+    }
+    for number in 0..15 {
+        for qpn in 0..16 {
+            let request = Request::new(qpn, 20 + number, Kind::Add(1));
+            requests.push(request.at(place(qpn, number)));
+        }
+    }
+    requests.iter().for_each(|request| rig.request(request));
+    rig.run(10_000);
+    assert!(rig.packets().is_empty() && rig.finished().is_empty());
+    assert_eq!(rig.memory.writes, 15 * 16);
+    assert_eq!(rig.store.accesses[2..], [15 * 16; 2]);
+    assert!((0..16).all(|qpn| rig.over(qpn) == 15));
+    // the answers come when the wire takes them
+    leave(&mut rig, Pauses::NONE);
+    rig.run(6000);
+    let sent = rig.packets();
+    for qpn in 0..16 {
+        let of: Vec<_> = sent.iter().filter(|p| p.qpn == qpn).copied().collect();
+        let due = requests.iter().filter(|request| request.qpn == qpn);
+        let due: Vec<_> = due.flat_map(|request| answer(request, 0)).collect();
+        assert_eq!(of, due);
+    }
+    assert_eq!(rig.finished().len(), requests.len());
+}

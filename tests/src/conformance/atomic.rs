@@ -24,6 +24,7 @@ cases! {
     duplicate_atomics_all_kept, ATOMIC, "IB1 9.7.5.1.5", "The results of all atomics that may be under way are kept.";
     atomics_between_others, ATOMIC | READ, "IB1 9.5", "READs, WRITEs and atomics of two queue pairs are all answered in their order, none but once.";
     atomics_of_two_queue_pairs, ATOMIC, "IB1 9.4.5", "Atomics of different queue pairs on one place are atomic to each other.";
+    completion_behind_an_atomic, ATOMIC, "IB1 9.5", "The CQE of a SEND, or of a WRITE with immediate, comes behind the atomics before it.";
     atomic_answer_lost, ATOMIC, "IB1 9.7.6.1.3", "An atomic whose answer is lost is sent again and executed once.";
     atomics_over_max_dest_rd_atomic, ATOMIC, "IB1 9.7.4.1", "A queue pair with max_dest_rd_atomic 0 refuses atomics as invalid.";
 }
@@ -298,6 +299,27 @@ fn atomics_of_two_queue_pairs(bench: &mut Bench) {
     check("the place", c.b.contents(&target)[0], 32);
     originals.sort_unstable();
     check("originals", originals, (0..32).collect());
+}
+
+fn completion_behind_an_atomic(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let mut sum = 0;
+    for round in 0..32 {
+        s.recv();
+        for _ in 0..=round % 4 {
+            let add = s.request(Opcode::RcFetchAdd);
+            s.hand_next(&add, &[]);
+            sum += 1;
+        }
+        let mut end = s.request(Opcode::RcSendOnly);
+        if round % 8 >= 4 {
+            end = s.write(Opcode::RcWriteOnlyImm, 0);
+        }
+        s.hand_next(&end, &[]);
+        check("status", s.next_cqe().map(|cqe| cqe.status), Some(0));
+        check("the place", place(&s, 0), sum);
+        s.run(97 * round);
+    }
 }
 
 fn atomic_answer_lost(bench: &mut Bench) {

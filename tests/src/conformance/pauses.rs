@@ -7,7 +7,7 @@ use ferroce_sim::testhost::{QpOptions, Rights, Work, pattern};
 use super::bench::{Bench, MTU, QUIET, Sent, open};
 use super::classes::{CLASSES, LONG, path, pause, script, write};
 use super::script::{QKEY, Script, build, syndromes};
-use super::{cases, check, check_bytes, ud};
+use super::{ATOMIC, READ, cases, check, check_bytes, ud};
 
 cases! {
     pause_of_each_priority, CLASSES, "802.1Q 36.1.3.2", "A pause of any priority holds its class, and its counter counts it.";
@@ -21,6 +21,7 @@ cases! {
     pause_takes_no_time, CLASSES, "IB1 9.7.6.1.3", "No timer counts while a packet waits in a paused class, and nothing acknowledges it.";
     pause_of_a_datagram, CLASSES | feature::UD, "IB1 9.8.3", "A datagram in a paused class is complete when it has left.";
     pause_behind_an_invalidation, CLASSES | feature::INVALIDATE, "IB1 10.6.5", "Nothing is read under a key behind the completion that names it as invalid, whether responses wait in a paused class or are being read.";
+    pause_behind_an_atomic, CLASSES | ATOMIC | READ, "IB1 9.5", "An atomic is executed, and what comes behind it completes, while the answers before it wait in a paused class.";
     pause_for_ever, CLASSES, "abi regs", "A pause without end is obeyed for as long as PFC_WATCHDOG says, until it has ended for a 128th of that time.";
     pause_in_turns, CLASSES, "abi regs", "A class whose priorities are paused in turns is held for as long as PFC_WATCHDOG says.";
 }
@@ -258,6 +259,45 @@ fn pause_behind_an_invalidation(bench: &mut Bench) {
         for response in sent {
             let at = response.headers.bth.psn.since(read.bth.psn) as usize * MTU;
             check_bytes("response", &response.payload, &data[at..at + MTU]);
+        }
+    }
+}
+
+fn pause_behind_an_atomic(bench: &mut Bench) {
+    let (mut s, _) = script(bench, QpOptions::default());
+    let packets = 96;
+    let data = pattern(packets * MTU, 7);
+    let region = s.host.create_mr(&data, Rights::ALL);
+    for _ in 0..4 {
+        s.reopen(|_| {});
+        s.recv();
+        pause(&mut s, 1, LONG);
+        let mut read = s.request(Opcode::RcReadRequest);
+        if let Some(reth) = &mut read.ext.reth {
+            (reth.va, reth.rkey, reth.dma_len) = (region.addr, region.key, data.len() as u32);
+        }
+        s.hand(&build(&read, &[]));
+        s.psn = s.psn.add(packets as u32);
+        for _ in 0..3 {
+            let add = s.request(Opcode::RcFetchAdd);
+            s.hand_next(&add, &[]);
+        }
+        let send = s.request(Opcode::RcSendOnly);
+        s.hand_next(&send, &[]);
+        check("status", s.next_cqe().map(|cqe| cqe.status), Some(0));
+        check("the place", s.contents()[0], 3);
+        check("packets", s.quiet().len(), 0);
+        pause(&mut s, 1, 0);
+        let mut sent = s.quiet();
+        let ack = sent.pop().expect("the SEND is answered");
+        check("PSN of the ACK", ack.psn(), s.psn.sub(1).value());
+        let sums = sent.split_off(packets).into_iter();
+        let sums: Vec<_> = sums
+            .map(|p| p.headers.ext.atomic_ack.map(|ack| ack.original))
+            .collect();
+        check("results", sums, vec![Some(0), Some(1), Some(2)]);
+        for (packet, bytes) in sent.iter().zip(data.chunks(MTU)) {
+            check_bytes("response", &packet.payload, bytes);
         }
     }
 }

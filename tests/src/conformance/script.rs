@@ -239,6 +239,14 @@ impl Script {
         std::iter::from_fn(|| self.host.poll(0)).collect()
     }
 
+    /// Steps the card until there is a CQE; `None` if there is none for long.
+    pub(super) fn next_cqe(&mut self) -> Option<Cqe> {
+        (0..20 * QUIET).find_map(|_| {
+            self.run(1);
+            self.host.poll(0)
+        })
+    }
+
     /// WQE index and status of all CQEs there are.
     pub(super) fn results(&mut self) -> Vec<(u16, u8)> {
         let cqes = self.cqes();

@@ -244,8 +244,18 @@ pub const DEFECTS: &[Defect] = &[
         case: Some("pause_behind_an_invalidation"),
         changes: &[change(
             "cq_fence_queue",
-            "assign held = unwritten | (waits_m_payload[Wait_invalidates] & accessed);",
-            "unwritten",
+            "assign unread = waits_m_payload[Wait_invalidates] & accessed;",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "completion_before_atomic",
+        what: "The completion of a receive does not wait for the atomics of its queue pair before it",
+        case: Some("completion_behind_an_atomic"),
+        changes: &[change(
+            "cq_fence_queue",
+            "assign not_run = waits_m_payload[Wait_behind] & !all_over;",
+            "1'b0",
         )],
     },
     Defect {

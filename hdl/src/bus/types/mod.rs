@@ -75,6 +75,18 @@ payload! {
         marker: Bit,
         /// Its acknowledgement waits for its completion (`ack_hold`).
         judged: Bit,
+        /// It waits for the atomics of its queue pair before it.
+        behind: Bit,
+        /// With `behind`: the atomics of its queue pair up to it, modulo 2^5.
+        atomics: Bits<5>,
+    }
+
+    /// Atomics of a queue pair that are over (`reply` to `cq_write`).
+    AtomicsOver {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// How many, modulo 2^5.
+        count: Bits<5>,
     }
 
     /// A read for `dma_read`: any address, any length; the client has room for the answer, which is the beats that hold a byte of the range.

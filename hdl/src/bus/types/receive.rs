@@ -152,6 +152,8 @@ payload! {
         grh: Bit,
         /// A READ or atomic request: its [`Reply`] waits in `reply` for the token of this placement.
         reply: Bit,
+        /// With `reply`: an atomic that is no duplicate.
+        runs: Bit,
         /// A response to the own requester: an [`Answer`] is due afterwards, with `psn`, `syndrome`, `status`, and `msn` as `missing`.
         answer: Bit,
         /// With `answer`: see [`Answer`].

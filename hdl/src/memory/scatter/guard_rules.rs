@@ -18,6 +18,8 @@
 //! | its key cannot be invalidated | yes | remote access | WR_FLUSH_ERR | poisoned |
 //! | else | yes | | as it says | as before |
 //!
+//! An atomic that is executed counts, and the next completion of its queue pair waits for it.
+//!
 //! The receive WQE of a message that is dropped completes, for one that is taken cannot be given back
 //! (docs/decisions/short-buffers.md). NAK codes: IB1 9.7.5.2.8.
 use ferroce_proto::wire::NakCode;
@@ -71,6 +73,7 @@ impl Logic for GuardRules {
         ruling.cause = FailCause::Flush;
         ruling.answer = packet.answer;
         ruling.spared = false;
+        copy!(ruling <= poison; behind, atomics);
         written = false;
         if packet.reset {
             next.poisoned = false;
@@ -133,6 +136,12 @@ impl Logic for GuardRules {
             if is_write | plain_send {
                 next.dropping = false;
             }
+        }
+        if packet.runs & !poison.poisoned {
+            next.atomics = poison.atomics + 1;
+            next.behind = true;
+        } else if packet.complete {
+            next.behind = false;
         }
         next_poison = next;
     }

@@ -23,6 +23,8 @@ pub struct Packet {
     pub complete: Bit,
     /// See `Place`.
     pub reset: Bit,
+    /// An atomic that is no duplicate.
+    pub runs: Bit,
     /// See `Place`.
     pub answer: Bit,
     /// See `Place`.
@@ -121,6 +123,10 @@ pub struct Poison {
     pub dropping: Bit,
     /// Cause that the next CQE has.
     pub cause: FailCause,
+    /// Atomics that passed, modulo 2^5.
+    pub atomics: Bits<5>,
+    /// One did since the latest completion.
+    pub behind: Bit,
 }
 
 /// Why a receive WQE failed.
@@ -151,6 +157,10 @@ pub struct MrResult {
     pub answer: Bit,
     /// It failed, and with it its message alone: the queue pair goes on. Of a WRITE its CQE has LOC_ACCESS_ERR.
     pub spared: Bit,
+    /// A completion of it waits for the atomics before it.
+    pub behind: Bit,
+    /// Atomics that passed before it, modulo 2^5.
+    pub atomics: Bits<5>,
 }
 
 /// A checked piece.

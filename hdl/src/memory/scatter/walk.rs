@@ -120,6 +120,7 @@ impl Logic for Walk {
             0
         };
         copy!(packet <= place.payload; qpn, kind, incarnation, unreliable, complete, reset, answer, closed);
+        packet.runs = place.payload.reply & place.payload.runs;
         if lost {
             packet.kind = PlaceKind::Recv;
             packet.unreliable = false;

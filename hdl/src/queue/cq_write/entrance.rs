@@ -9,7 +9,8 @@
 //! keep their order.
 use super::fence::CqFence;
 use super::fence_queue::CqFenceQueue;
-use crate::bus::types::{AccessCounts, CqToken};
+use crate::bus::types::{AccessCounts, AtomicsOver, CqToken};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 
 /// Completions of both sides.
@@ -27,6 +28,10 @@ pub struct CqEntrance {
     pub done: Signal<In, Bits<16>>,
     /// Accesses to memory for peers.
     pub accesses: Signal<In, AccessCounts>,
+    /// See [`CqFenceQueue`].
+    pub awaited: Signal<Out, Bits<16>>,
+    /// See there.
+    pub over: Signal<In, Valid<AtomicsOver>>,
     /// Completions whose payload is in host memory.
     pub m: StreamOut<CqToken>,
     /// A completion is here, or waits at an input.
@@ -51,6 +56,8 @@ impl Logic for CqEntrance {
         recv_fence.issued = issued;
         recv_fence.done = done;
         recv_fence.accesses = accesses;
+        recv_fence.over = over;
+        awaited = recv_fence.awaited;
         forward!(tokens.s[0] <= recv_fence.m);
         send_fence.s.valid = send.valid;
         send.ready = send_fence.s.ready;
@@ -74,6 +81,8 @@ impl Logic for CqEntrance {
         tokens.s[1].payload.pkey = bits::<16>(0);
         tokens.s[1].payload.grh = false;
         tokens.s[1].payload.judged = false;
+        tokens.s[1].payload.behind = false;
+        tokens.s[1].payload.atomics = bits::<5>(0);
         forward!(m <= tokens.m);
         let recv_few = recv.valid | recv_fence.busy;
         let send_few = send.valid | send_fence.busy;

@@ -6,10 +6,14 @@
 //!     └─► their fences ─► oldest one passed? ─► passed
 //! ```
 //!
+//! One that invalidated a key, or is behind an atomic of its queue pair, goes through the queue. How many atomics of the queue
+//! pair of the oldest fence are over is asked for all the time.
+//!
 //! Fences are passed in their order, whether the tokens are taken or not, so `done` may run on while a token waits.
 //! Rate: a token in two cycles. Latency: 2 cycles while nothing waits.
 use super::fence::CqFence;
-use crate::bus::types::{AccessCounts, CqToken, waits_for};
+use crate::bus::types::{AccessCounts, AtomicsOver, CqToken, waits_for};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 
 /// What a completion waits for. One that invalidated a key waits for the peer's reads and atomics which were checked before
@@ -26,6 +30,12 @@ struct Wait {
     reads: Bits<16>,
     /// Atomics, likewise.
     atomics: Bits<16>,
+    /// It waits for the atomics of its queue pair.
+    behind: Bit,
+    /// Its queue pair.
+    qpn: Bits<16>,
+    /// The atomics of that up to it, modulo 2^5.
+    own: Bits<5>,
 }
 
 /// Queue of completions behind a fence.
@@ -41,6 +51,10 @@ pub struct CqFenceQueue {
     pub done: Signal<In, Bits<16>>,
     /// Accesses to memory for peers.
     pub accesses: Signal<In, AccessCounts>,
+    /// The queue pair whose atomics are awaited, if any are.
+    pub awaited: Signal<Out, Bits<16>>,
+    /// Atomics of a queue pair that are over: of that one, now and then.
+    pub over: Signal<In, Valid<AtomicsOver>>,
     /// Completions whose payload is there.
     pub m: StreamOut<CqToken>,
     /// A completion is held.
@@ -77,15 +91,20 @@ impl Logic for CqFenceQueue {
         // both are as deep and take the same items; the tokens leave last
         s.ready = tokens.s.ready;
         let empty = !tokens.level.any();
-        let direct = empty & front.s.ready & !s.payload.with_inv;
+        let apart = s.payload.with_inv | s.payload.behind;
+        let direct = empty & front.s.ready & !apart;
         tokens.s.valid = s.valid & !direct;
         tokens.s.payload = s.payload;
+        tokens.s.payload.behind = false;
+        tokens.s.payload.atomics = bits::<5>(0);
         waits.s.valid = s.valid & tokens.s.ready & !direct;
         waits.s.payload.fence = s.payload.fence;
         waits.s.payload.fenced = s.payload.fenced;
         waits.s.payload.invalidates = s.payload.with_inv;
         waits.s.payload.reads = accesses.reads_begun;
         waits.s.payload.atomics = accesses.atomics_begun;
+        copy!(waits.s.payload <= s.payload; behind, qpn);
+        waits.s.payload.own = s.payload.atomics;
 
         let age = issued - s.payload.fence;
         let fenced = s.valid & s.payload.fenced;
@@ -103,14 +122,23 @@ impl Logic for CqFenceQueue {
             waits.m.payload.fenced & waits_for(waits.m.payload.fence, latest, under_way);
         let accessed = waits_for(waits.m.payload.reads, reads, reads_under_way)
             | waits_for(waits.m.payload.atomics, atomics, atomics_under_way);
-        let held = unwritten | (waits.m.payload.invalidates & accessed);
+        awaited = waits.m.payload.qpn;
+        // at most 16 are not over
+        let left = waits.m.payload.own - over.payload.count;
+        let told = over.valid & (over.payload.qpn == waits.m.payload.qpn);
+        let all_over = told & (!left.any() | (left.bit(4) & left.low::<4>().any()));
+        let unread = waits.m.payload.invalidates & accessed;
+        let not_run = waits.m.payload.behind & !all_over;
+        let held = unwritten | unread | not_run;
         due = waits.m.valid & !due & !held;
         waits.m.ready = due;
 
         front.issued = issued;
         front.done = done;
-        front.s.valid = (s.valid & empty & !s.payload.with_inv) | ready;
+        front.s.valid = (s.valid & empty & !apart) | ready;
         front.s.payload = s.payload;
+        front.s.payload.behind = false;
+        front.s.payload.atomics = bits::<5>(0);
         if ready {
             front.s.payload = tokens.m.payload;
             front.s.payload.fenced = false;

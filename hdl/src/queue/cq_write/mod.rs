@@ -48,7 +48,8 @@ pub mod sender;
 pub mod types;
 
 use crate::bus::types::{
-    AccessCounts, Activity, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks, if_there,
+    AccessCounts, Activity, AtomicsOver, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks,
+    if_there,
 };
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -79,6 +80,10 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     pub done: Signal<In, Bits<16>>,
     /// Accesses to memory for peers: a completion that invalidated a key waits for those begun before it.
     pub accesses: Signal<In, AccessCounts>,
+    /// The queue pair whose atomics a completion waits for.
+    pub awaited: Signal<Out, Bits<16>>,
+    /// Atomics of a queue pair that are over, of that one again and again: a completion waits for those before it.
+    pub over: Signal<In, Valid<AtomicsOver>>,
     /// Queue pair of a completion.
     pub look: Signal<Out, Bits<16>>,
     /// A cycle later: since when its payload was refused (`write_faults`).
@@ -187,7 +192,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
     fn update(&mut self) {
         forward!(recv <= entrance.recv);
         forward!(send <= entrance.send);
-        copy!(entrance <= self; issued, done, accesses);
+        copy!(entrance <= self; issued, done, accesses, over);
+        copy!(self <= entrance; awaited);
 
         // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
         let commanding = live & (op == CqOp::Command);

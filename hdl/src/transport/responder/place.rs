@@ -122,6 +122,7 @@ impl Logic for PlaceBuilder {
         }
 
         // a READ or atomic
+        out.runs = request.atomic & !decision.duplicate;
         out_reply = valid & decision.reply;
         copy!(answer <= decision; qpn, incarnation, duplicate);
         copy!(answer <= request; mtu, pd, va, rkey, psn, atomic, add, swap_add, compare);

@@ -137,6 +137,11 @@ impl Rig {
         if token.cqe.with_inv && (over[0] < token.begun[0] || over[1] < token.begun[1]) {
             return Err(format!("{token:?} before accesses, {over:?} are over"));
         }
+        if let Some((due, over)) = self.behind.get(&token.qpn)
+            && over < due
+        {
+            return Err(format!("{token:?} before its atomics: {over} of {due}"));
+        }
         let ring = &mut self.rings[usize::from(token.cqn)];
         let ctx = ring.current();
         let slot = ring.written & ((1 << ctx.log_size) - 1);

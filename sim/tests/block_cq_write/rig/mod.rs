@@ -120,6 +120,12 @@ pub(crate) struct Rig {
     /// Accesses of peers, reads and atomics: begun, over. They go on by themselves.
     pub(crate) accesses: [[u64; 2]; 2],
     access_ports: [[Input; 2]; 2],
+    awaited: Output,
+    over: Input,
+    /// Of a queue pair: the atomics that its completion waits for, and those that are over.
+    pub(crate) behind: BTreeMap<u16, (u64, u64)>,
+    /// Chance that one of the queue pair that is awaited is over in a cycle, in 1/256.
+    pub(crate) ending_atomics: u8,
     /// Chance that one begins in a cycle, in 1/256.
     pub(crate) accessing: u8,
     /// Chance that one ends in a cycle.
@@ -201,6 +207,10 @@ impl Rig {
                         .expect("a port")
                 })
             }),
+            awaited: dut.output("awaited").expect("a port"),
+            over: dut.input("over").expect("a port"),
+            behind: BTreeMap::new(),
+            ending_atomics: 255,
             accessing: 0,
             ending: 255,
             fenced_sends: false,
@@ -293,6 +303,12 @@ impl Rig {
             mark | other << 18
         };
         dut.set(self.refused_since, marks);
+        let awaited = dut.get(self.awaited) as u16;
+        let over = self.behind.get(&awaited).map_or(0, |atomics| atomics.1);
+        let told = u64::from(self.bench.rng().u8(..4) > 0);
+        let dut = self.bench.dut_mut();
+        let over = told << 21 | (over & 31) << 16 | u64::from(awaited);
+        dut.set(self.over, over);
         self.looked = dut.get(self.look);
         self.land();
         let before = [self.sources[RECV].sent(), self.sources[SEND].sent()];
@@ -327,6 +343,10 @@ impl Rig {
             let under_way = counts[0] - counts[1];
             counts[0] += u64::from(rng.u8(1..) <= self.accessing && under_way < 256);
             counts[1] += u64::from(rng.u8(1..) <= self.ending && under_way > 0);
+        }
+        if let Some((due, over)) = self.behind.get_mut(&awaited) {
+            let ends = self.bench.rng().u8(1..) <= self.ending_atomics;
+            *over += u64::from(ends && over < due);
         }
         while let Some(look) = self.recorder.looks.pop_front() {
             let ring = self.rings.iter_mut().find(|r| r.ctx.consumer == look.addr);

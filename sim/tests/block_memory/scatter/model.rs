@@ -129,6 +129,8 @@ pub(super) struct Placement {
     pub(super) number: Option<u16>,
     pub(super) status: u8,
     pub(super) reply: bool,
+    /// With `reply`: an atomic that is no duplicate.
+    pub(super) runs: bool,
     pub(super) answer: bool,
     pub(super) implied: bool,
     pub(super) good: bool,
@@ -161,6 +163,8 @@ pub(super) struct Outcome {
     pub(super) answer: Option<(bool, u8, u16)>,
     /// Status of the CQE and its fence.
     pub(super) cqe: Option<(u8, u16)>,
+    /// The CQE waits for this many atomics of the queue pair.
+    pub(super) behind: Option<u8>,
     /// It is a marker, no CQE.
     pub(super) marker: bool,
     /// Syndrome and status.
@@ -209,6 +213,8 @@ pub(super) struct Model {
     poison: HashMap<u16, Option<u8>>,
     /// Queue pairs that drop the rest of a message.
     dropping: HashSet<u16>,
+    /// Atomics of a queue pair, modulo 32, and whether one came since its latest completion.
+    pub(super) atomics: HashMap<u16, (u8, bool)>,
     pub(super) bursts: u64,
     pub(super) beats: u64,
     lanes: usize,
@@ -224,6 +230,7 @@ impl Model {
             regions,
             poison: HashMap::new(),
             dropping: HashSet::new(),
+            atomics: HashMap::new(),
             bursts: 0,
             beats: 0,
             lanes,
@@ -290,8 +297,21 @@ impl Model {
         self.contents[region][offset..offset + data.len()].copy_from_slice(data);
     }
 
-    /// Does one placement.
+    /// Does one placement, and counts atomics.
     pub(super) fn place(&mut self, p: &Placement) -> Outcome {
+        let mut outcome = self.execute(p);
+        let (atomics, behind) = self.atomics.entry(p.qpn).or_default();
+        if outcome.cqe.is_some() {
+            outcome.behind = behind.then_some(*atomics);
+            *behind &= outcome.marker;
+        }
+        if p.runs && outcome.ack == Some(Token::Reply(false)) {
+            (*atomics, *behind) = ((*atomics + 1) % 32, true);
+        }
+        outcome
+    }
+
+    fn execute(&mut self, p: &Placement) -> Outcome {
         let mut outcome = Outcome::default();
         if p.reset {
             self.poison.remove(&p.qpn);

@@ -51,6 +51,7 @@ impl Setup {
             }
         } else if p.kind == 0 && rng.bool() {
             (p.reply, p.ack, p.complete) = (true, false, false);
+            p.runs = rng.bool();
         }
         if p.kind == 2 && rng.u8(..6) == 0 {
             p.inv = Some(victim(rng.u64(..VICTIMS)));

@@ -175,6 +175,7 @@ impl Setup {
             ("numbered", p.number.is_some().into()),
             ("status", p.status.into()),
             ("reply", p.reply.into()),
+            ("runs", p.runs.into()),
             ("answer", p.answer.into()),
             ("implied", p.implied.into()),
             ("data", p.good.into()),
@@ -270,6 +271,7 @@ impl Setup {
             self.answer.expect(item);
         }
         if let Some((status, fence)) = outcome.cqe {
+            let atomics = self.model.atomics[&p.qpn].0;
             let item = self
                 .cq
                 .item()
@@ -281,6 +283,8 @@ impl Setup {
                 .with("recv", 1)
                 .with("marker", outcome.marker.into())
                 .with("judged", outcome.judged.into())
+                .with("behind", outcome.behind.is_some().into())
+                .with("atomics", atomics.into())
                 .with("vendor_err", 0);
             let item = through
                 .iter()

@@ -145,7 +145,8 @@ impl Rq {
         self.msn = (self.msn + 1) & 0xff_ffff;
         self.replies += 1;
         out.reply = Some(self.answer(p, opcode, false));
-        out.place = self.place(p, 0, vec![("reply", 1)], None);
+        let runs = is_atomic(opcode).into();
+        out.place = self.place(p, 0, vec![("reply", 1), ("runs", runs)], None);
     }
 
     /// Protection domain of the lists of receive WQEs.

@@ -125,7 +125,7 @@ impl Rq {
                 let last = asked.map_or(Psn::new(self.psn).prev().value(), |_| p.psn);
                 out.reply = opcode.and_then(|o| self.answer_again(p, o));
                 if out.reply.is_some() {
-                    out.place = self.place(p, 0, vec![("reply", 1)], None);
+                    out.place = self.place(p, 0, vec![("reply", 1), ("runs", 0)], None);
                     return out;
                 }
                 out.place = self.place(p, 0, vec![], again.then_some((last, 0x1f)));

@@ -1,13 +1,14 @@
 //! Admission: puts the operations of all sources into one sequence.
 //!
 //! Tokens take every cycle that the others leave, and every second if they do not; the others go round robin: replies
-//! past their fence, turns, ends of turns, atomics done, packets lost. A token of a reply takes the reply along; a void one
+//! past their fence, atomics to run, atomics over, turns, ends of turns, packets lost. A token of a reply takes the reply along; a void one
 //! leaves nothing. An operation waits while a queue behind the table could overflow by it; tokens wait for the queue of
 //! fences alone, which depends on nothing but writes to memory.
 //!
 //! Throughput: an operation a cycle. Latency: none. Of the packets lost 16 can wait; further ones of queue pairs that
 //! failed already add nothing.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use super::atomic_types::{AtomicEnd, RunEntry};
 use super::pace::DueReply;
 use super::types::*;
 use crate::bus::payload::payload;
@@ -42,8 +43,10 @@ pub struct Admit {
     pub list: StreamIn<DueReply>,
     /// Ends of turns.
     pub served: StreamIn<Op>,
-    /// Atomics done.
-    pub atomics: StreamIn<Op>,
+    /// Queue pairs with atomics to run.
+    pub runs: StreamIn<RunEntry>,
+    /// Atomics over.
+    pub atomics: StreamIn<AtomicEnd>,
     /// A packet was lost.
     pub lost: Signal<In, Bit>,
     /// Its queue pair.
@@ -69,7 +72,7 @@ pub struct Admit {
     /// Its reply.
     pub word: Signal<Out, RingWord>,
 
-    arbiter: Arbiter<5>,
+    arbiter: Arbiter<6>,
     losses: Fifo<Loss, 4>,
     /// Keeps the grant away from the FIFO's counters.
     loss: Skid<Loss>,
@@ -96,17 +99,18 @@ impl Logic for Admit {
         let has_reply = tokens.payload.reply;
         let is_void = tokens.payload.reply & tokens.payload.void;
         let token_there = tokens.valid & ready & (!has_reply | (replies.valid & fence_room));
-        let requests = bits::<5>(0)
+        let requests = bits::<6>(0)
             .replace_bit(0, releases.valid)
             .replace_bit(1, list.valid & turn_room)
             .replace_bit(2, served.valid & report_room)
-            .replace_bit(3, atomics.valid & report_room)
-            .replace_bit(4, loss.m.valid & report_room & turn_room);
+            .replace_bit(3, atomics.valid)
+            .replace_bit(4, loss.m.valid & report_room & turn_room)
+            .replace_bit(5, runs.valid);
         let take_token = token_there & (!token_last | !requests.any());
         token_last = take_token;
         arbiter.request = requests;
         arbiter.take = !take_token;
-        let mut grant: Bits<5> = bits::<5>(0);
+        let mut grant: Bits<6> = bits::<6>(0);
         if !take_token {
             grant = arbiter.grant;
         }
@@ -117,6 +121,7 @@ impl Logic for Admit {
         served.ready = grant.bit(2);
         atomics.ready = grant.bit(3);
         loss.m.ready = grant.bit(4);
+        runs.ready = grant.bit(5);
 
         valid = (take_token & !is_void) | grant.any();
         op = blank;
@@ -136,6 +141,7 @@ impl Logic for Admit {
             op.fence = tokens.payload.fence;
             op.incarnation = reply.incarnation;
             op.duplicate = reply.duplicate;
+            op.runs = reply.atomic & !reply.duplicate;
         } else if grant.bit(0) {
             op = releases.payload;
         } else if grant.bit(1) {
@@ -144,7 +150,12 @@ impl Logic for Admit {
         } else if grant.bit(2) {
             op = served.payload;
         } else if grant.bit(3) {
-            op = atomics.payload;
+            op.kind = OpKind::Atomic;
+            copy!(op <= atomics.payload; qpn, generation, failed);
+        } else if grant.bit(5) {
+            op.kind = OpKind::Run;
+            copy!(op <= runs.payload; qpn, generation);
+            op.failed = runs.payload.denied;
         } else {
             op.kind = OpKind::Lost;
             copy!(op <= loss.m.payload; qpn, psn, msn);
@@ -152,5 +163,8 @@ impl Logic for Admit {
         }
         copy!(word <= reply;
             atomic, add, duplicate, psn, msn, mtu, pd, va, rkey, len, swap_add, compare);
+        if reply.atomic {
+            word.len = 0;
+        }
     }
 }

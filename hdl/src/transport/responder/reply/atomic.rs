@@ -1,24 +1,23 @@
-//! Atomics: read 8 bytes, change them, write them back, answer.
+//! Atomics: read 8 bytes, change them, write them back, keep the result.
 //!
 //! ```text
-//!  AtomicOp, verdict ─► same address under way? ─► read ─► sum, comparison ─► write ─► B ─► results ─► packet, outcome
+//!  AtomicOp, verdict ─► same address under way? ─► read ─► sum, comparison ─► write ─► B ─► results ─► over
 //! ```
 //!
 //! Up to 16 are under way, of all queue pairs together, in order. One whose address is that of another waits until
 //! that one is *over* in memory: its write has its response. The others behind it wait too: so the answer of a read is never older than the
 //! write before it, in whatever order the host executes reads and writes. Addresses that are the same modulo 16 MiB count as
 //! the same, which costs time and nothing else. A compare and swap that fails writes
-//! nothing. A duplicate touches no memory; it goes the same way, so that the result it asks for is kept by then.
+//! nothing.
 //!
-//! An atomic whose memory cannot be read or written is answered with a NAK, remote operational error, and its queue pair
-//! fails. One whose rkey is no good touches no memory and goes the same way, so that its NAK, remote access error, leaves
-//! behind the answers before it (IBA vol. 1, 9.7.5: in the order of the PSNs). Its turn ends with it: no reply behind it runs.
+//! One whose rkey is no good touches no memory and goes the same way, so that all are over in the order in which they came.
 //!
-//! Throughput: an atomic in 2 cycles. Assumes: operations are aligned to 8 bytes; no more than 16 come before one has left
+//! Throughput: an atomic in 2 cycles. Assumes: operations are aligned to 8 bytes; no more than 16 come before one is over
 //! (`returned`); at least 3 cycles from a read request to its beat.
 use super::accesses::AccessCount;
+use super::atomic_types::*;
 use super::results::Results;
-use super::types::*;
+use super::types::CutPacket;
 use crate::bus::types::{ReadReq, WriteCmd};
 use crate::prelude::*;
 
@@ -53,12 +52,22 @@ pub struct AtomicUnit<const W: usize, const K: usize, const Q: usize> {
     pub written: Signal<In, Bits<16>>,
     /// The last one done was refused.
     pub refused: Signal<In, Bit>,
-    /// Answers.
-    pub packet: StreamOut<ReplyPacket>,
-    /// Atomics done.
-    pub done: StreamOut<Op>,
-    /// An atomic was answered.
+    /// Atomics over.
+    pub ends: StreamOut<AtomicEnd>,
+    /// An atomic is over.
     pub returned: Signal<Out, Bit>,
+    /// A result is asked for, see [`Results`].
+    pub asked: Signal<In, Bit>,
+    /// See there.
+    pub packet: Signal<In, CutPacket>,
+    /// See there.
+    pub found: Signal<Out, Bit>,
+    /// See there.
+    pub missing: Signal<Out, Bit>,
+    /// See there.
+    pub result: Signal<Out, Saved>,
+    /// See there.
+    pub taken: Signal<In, Bit>,
     /// Atomics that came, modulo 2^16.
     pub begun: Signal<Out, Bits<16>>,
     /// Of these, those that access memory no more; that does not depend on the wire.
@@ -131,7 +140,6 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         verdicts.s.valid = decided;
         verdicts.s.payload = bits::<1>(0).replace_bit(0, runs);
         let clear = !(hits & used).any();
-        let touches = !cand.duplicate & !cand.denied;
         let issue = held & hazard_checked & clear & reads.s.ready & flying.s.ready;
         let take = (!held | issue) & ops.m.valid & verdicts.m.valid;
         ops.m.ready = take;
@@ -165,18 +173,18 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         used = used_next;
         if issue {
             tail = tail + 1;
-            if touches {
+            if !cand.denied {
                 used = used_next | tail_bit;
             }
         }
         returned = results.returned;
 
         // read
-        reads.s.valid = issue & touches;
+        reads.s.valid = issue & !cand.denied;
         reads.s.payload.addr = cand.va;
         reads.s.payload.len = bits::<13>(8);
         forward!(read <= reads.m);
-        words.s.valid = issue & touches;
+        words.s.valid = issue & !cand.denied;
         words.s.payload = cand.va.slice::<3>(3) & word_mask;
         flying.s.valid = issue;
         flying.s.payload = cand;
@@ -188,10 +196,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         originals.s.payload = original;
 
         // compute
-        let aside = flying.m.payload.duplicate | flying.m.payload.denied;
+        let aside = flying.m.payload.denied;
         let got = flying.m.valid & (originals.m.valid | aside);
-        let touched = !op_1.duplicate & !op_1.denied;
-        let writes = touched & !original_1.error & (op_1.add | equal_1);
+        let writes = !op_1.denied & !original_1.error & (op_1.add | equal_1);
         let step_1 = valid_1 & commands.s.ready & results.s.ready;
         let take_1 = got & (!valid_1 | step_1);
         flying.m.ready = take_1;
@@ -240,15 +247,15 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for AtomicUnit<W, K, 
         count.asked = step_1 & writes;
         count.dropped = step_1 & !writes;
 
-        // answer
+        // result
         results.s.valid = valid_1 & commands.s.ready;
-        copy!(results.s.payload <= op_1; qpn, generation, psn, msn, duplicate, denied, save, saved);
+        copy!(results.s.payload <= op_1; qpn, generation, psn, denied, slot);
         results.s.payload.original = original_1.value;
-        results.s.payload.error = original_1.error & touched;
+        results.s.payload.error = original_1.error & !op_1.denied;
         results.s.payload.writes = writes;
         results.s.payload.fence = issued_next;
-        copy!(results <= self; written, refused);
-        forward!(packet <= results.packet);
-        forward!(done <= results.done);
+        copy!(results <= self; written, refused, asked, packet, taken);
+        copy!(self <= results; found, missing, result);
+        forward!(ends <= results.over);
     }
 }

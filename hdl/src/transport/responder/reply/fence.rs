@@ -58,5 +58,6 @@ impl Logic for Fences {
         m.payload.kind = OpKind::Release;
         m.payload.qpn = fence.qpn;
         m.payload.generation = fence.generation;
+        m.payload.runs = fence.runs;
     }
 }

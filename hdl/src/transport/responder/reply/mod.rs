@@ -1,12 +1,14 @@
 //! Replies: acknowledgements, READ responses and atomics, in the order of the requests of a queue pair.
 //!
 //! ```text
-//!  tokens, replies ─► admit ─► state ─┬─► acknowledgements ─────────────────────────────┐
-//!                       ▲             ├─► fences ─► admit                               ├─► desc
-//!                       │             ├─► pace: queue pairs ─► admit                    │
-//!                       │             └─► turns ─► part ─► region check ─► exit ════════╡──► gather
-//!                       └── ends of turns ◄──────────┼──────────────┘                   │
-//!                       └── atomics done ◄───────────┴► atomic: read, write, results ───┘
+//!  tokens, replies ─► admit ─► state ─┬─► acknowledgements ────────────────────────────────┐
+//!                       ▲             ├─► fences ─► admit                                  ├─► desc
+//!                       │             ├─► runs: queue pairs ─► admit                       │
+//!                       │             ├─► runs ─► region check ─► atomic: read, write      │
+//!                       │             │                            └─► results ──┐         │
+//!                       │             ├─► pace: queue pairs ─► admit             ▼         │
+//!                       │             └─► turns ─► part ─► region check ─► exit ═══════════╡──► gather
+//!                       └── atomics over, ends of turns ◄───────────────────┘
 //! ```
 //!
 //! [`state`] keeps of every queue pair a ring of 32 replies and the latest acknowledgement. Replies run in the order of
@@ -17,13 +19,13 @@
 //! * **READ**: packets of the path MTU, the rkey checked for each before its memory is read; the response packets that a
 //!   turn may have are in [`part`]. One is cut when there is room for its payload: between check and access nothing waits
 //!   for the wire, and `accesses` counts both. Memory is read when the payload writes of the packets before the request are done
-//!   ([`fence`]) and the atomics before it.
+//!   ([`fence`]) and the atomics before it are answered.
 //! * **Rate**: the turn of a queue pair with a rate waits until it may start ([`pace`]); an acknowledgement alone does not.
-//! * **Atomic**: executed when the reads before it are on their way; results are kept for duplicates ([`atomic`],
-//!   [`results`]).
+//! * **Atomic**: runs when the payload writes before it are done, whatever is to be answered before it ([`runs`],
+//!   [`atomic`]). Its result is kept, and looked up when its turn comes or for duplicates ([`results`]).
 //! * **Duplicate**: at most 16 of a queue pair wait; one whose answer is due already is dropped.
 //! * **Failure**: an rkey that is no good any more, or memory that cannot be read, ends the queue pair: NAK, a
-//!   [`PlaceError`] to the responder, and nothing more is answered until the token with `reset`. A READ response
+//!   [`PlaceError`] to the responder, and nothing more runs or is answered until the token with `reset`. A READ response
 //!   that was lost on its way to the wire is such a failure too; its NAK leaves after later responses.
 //!
 //! * **End of the queue pair** by command or by its send queue (token with `rsp_flush`): what waits is dropped; what is on its
@@ -40,23 +42,27 @@
 pub mod accesses;
 pub mod admit;
 pub mod atomic;
+pub mod atomic_types;
 pub mod cut_gate;
 pub mod exit;
 pub mod fence;
 pub mod order;
+pub mod over_count;
 pub mod pace;
 pub mod packets;
 pub mod part;
 pub mod results;
 pub mod rules;
+pub mod run_rules;
+pub mod runs;
 pub mod state;
 pub mod turn_bytes;
 pub mod types;
 
 use crate::bus::types::image::AvCtx;
 use crate::bus::types::{
-    AccessCounts, AckToken, Activity, GatherCmd, PayloadSize, PlaceError, ReadReq, Reply, TxDesc,
-    WriteCmd, if_there,
+    AccessCounts, AckToken, Activity, AtomicsOver, GatherCmd, PayloadSize, PlaceError, ReadReq,
+    Reply, TxDesc, WriteCmd, if_there,
 };
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -67,9 +73,11 @@ use admit::Admit;
 use atomic::AtomicUnit;
 use exit::Exit;
 use fence::Fences;
+use over_count::OverCount;
 use pace::{DueReply, ReplyPace};
 use packets::Packets;
 use part::Cutter;
+use runs::AtomicRuns;
 use state::ReplyTable;
 use turn_bytes::TurnBytes;
 use types::*;
@@ -133,12 +141,16 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub events: StreamOut<RqEvent>,
     /// Queue pairs that failed.
     pub errors: StreamOut<PlaceError>,
-    /// Turns of replies, until their last packet has left or is given to the atomics.
+    /// Turns of replies, until their last packet has left.
     pub turns: Signal<Out, Activity>,
-    /// Atomics under way.
+    /// Atomics that run.
     pub atomics: Signal<Out, Activity>,
     /// Accesses to memory that were checked, and those over; they do not wait for the wire.
     pub accesses: Signal<Out, AccessCounts>,
+    /// The queue pair whose atomics a completion waits for.
+    pub awaited: Signal<In, Bits<16>>,
+    /// Atomics of a queue pair that are over, see [`over_count`].
+    pub over: Signal<Out, Valid<AtomicsOver>>,
     /// No fewer acknowledgements and packets wait for `desc`.
     pub waiting: Signal<Out, Bits<10>>,
     /// A lost response waits to end its queue pair.
@@ -159,6 +171,8 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     cutter: Cutter<Q>,
     exit: Exit,
     reads: AccessCount<8>,
+    runs: AtomicRuns<Q>,
+    overs: OverCount<Q>,
     atomic: AtomicUnit<W, K, Q>,
     packets: Packets,
     ack_room: Reg<Bit>,
@@ -185,15 +199,17 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         forward!(admit.releases <= fences.m);
         forward!(admit.list <= list_next.m);
         forward!(admit.served <= exit.served);
-        forward!(admit.atomics <= atomic.done);
+        forward!(admit.runs <= runs.m);
+        forward!(admit.atomics <= atomic.ends);
         admit.lost = lost;
         admit.lost_qpn = lost_qpn;
         admit.lost_psn = lost_psn;
         admit.lost_msn = lost_msn;
         losing = admit.losing;
-        admit.ready = table.ready & pace.ready;
+        let swept = table.ready & pace.ready & overs.ready;
+        admit.ready = swept;
         copy!(table <= admit; valid, op, word);
-        ready = table.ready & pace.ready;
+        ready = swept;
 
         // below 4 of 16: up to 6 operations are on their way through the table
         ack_room = !acks.level.slice::<3>(2).any();
@@ -244,14 +260,17 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         cutter.image_qpn = image_qpn;
         cutter.av_image = av_image;
         cutter.passed = exit.passed;
-        cutter.returned = atomic.returned;
-        mr.valid = cutter.mr.valid;
+        cutter.yields = runs.ahead;
+        mr.valid = cutter.mr.valid | runs.valid;
         mr.request = cutter.mr.request;
+        if runs.valid {
+            mr.request = runs.request;
+        }
         cutter.mr.done = mr.done;
         cutter.mr.ok = mr.ok;
         exit.valid = cutter.valid;
         exit.cut = cutter.cut;
-        exit.checked = mr.done;
+        exit.checked = mr.done & !runs.decided;
         exit.ok = mr.ok;
         forward!(gather <= exit.gather);
         cutter.roomy = payload_room;
@@ -279,13 +298,29 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
             moved: exit.ended,
             level: open.resize::<10>(),
         };
-        atomics = cutter.activity;
 
         // atomics
-        atomic.valid = cutter.atomic_valid;
-        atomic.op = cutter.atomic;
-        atomic.decided = exit.atomic_valid;
-        atomic.runs = exit.atomic_runs;
+        runs.enter = table.run_slot;
+        runs.enter_qpn = table.entry.qpn.low::<Q>();
+        runs.entered = table.run_word;
+        runs.list = table.run_list;
+        runs.start = table.run;
+        runs.none = table.runs_none;
+        runs.checked = mr.done;
+        runs.ok = mr.ok;
+        runs.over = atomic.returned;
+        overs.more = table.over;
+        overs.look = awaited;
+        over = overs.over;
+        atomics = runs.activity;
+        atomic.valid = runs.valid;
+        atomic.op = runs.op;
+        atomic.decided = runs.decided;
+        atomic.runs = mr.ok;
+        atomic.asked = exit.asks;
+        atomic.packet = exit.look;
+        atomic.taken = exit.takes;
+        copy!(exit <= atomic; found, missing, result);
         forward!(read <= atomic.read);
         forward!(beat <= atomic.beat);
         forward!(write <= atomic.write);
@@ -294,8 +329,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
 
         // packets
         forward!(packets.acks <= acks.m);
-        forward!(packets.reads <= exit.packet);
-        forward!(packets.atomics <= atomic.packet);
+        forward!(packets.responses <= exit.packet);
         packets.m.ready = desc.ready;
         desc.valid = packets.m.valid;
         waiting = acks.level.resize::<10>() + if_there(packets.m.valid, bits::<10>(2));

@@ -1,4 +1,4 @@
-//! The way out: acknowledgements first, READ and atomic responses in turns.
+//! The way out: acknowledgements first.
 //!
 //! An acknowledgement that left the table goes before every response of its queue pair, so it is older than those offered
 //! here. They are no more than packets that arrive, so they do not keep responses from leaving.
@@ -7,21 +7,18 @@
 use super::types::*;
 use crate::prelude::*;
 
-/// Merge of acknowledgements, READ responses and atomic responses.
+/// Merge of acknowledgements and responses.
 #[derive(Block)]
 pub struct Packets {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Acknowledgements.
     pub acks: StreamIn<ReplyPacket>,
-    /// READ responses, and NAKs in their place.
-    pub reads: StreamIn<ReplyPacket>,
-    /// Atomic responses.
-    pub atomics: StreamIn<ReplyPacket>,
+    /// Responses, and NAKs in their place.
+    pub responses: StreamIn<ReplyPacket>,
     /// All of them.
     pub m: StreamOut<ReplyPacket>,
 
-    arbiter: Arbiter<2>,
     skid: SkidRam<ReplyPacket>,
 }
 
@@ -30,22 +27,14 @@ impl Logic for Packets {
 
     #[kernel]
     fn update(&mut self) {
-        let free = skid.s.ready & !acks.valid;
-        let requests = bits::<2>(0)
-            .replace_bit(0, reads.valid)
-            .replace_bit(1, atomics.valid);
-        arbiter.request = requests;
-        arbiter.take = free;
         acks.ready = skid.s.ready;
-        reads.ready = free & arbiter.grant.bit(0);
-        atomics.ready = free & arbiter.grant.bit(1);
-        skid.s.valid = acks.valid | requests.any();
-        skid.s.payload = reads.payload;
-        if acks.valid {
-            skid.s.payload = acks.payload;
-        } else if arbiter.grant.bit(1) {
-            skid.s.payload = atomics.payload;
-        }
+        responses.ready = skid.s.ready & !acks.valid;
+        skid.s.valid = acks.valid | responses.valid;
+        skid.s.payload = if acks.valid {
+            acks.payload
+        } else {
+            responses.payload
+        };
         forward!(m <= skid.m);
     }
 }

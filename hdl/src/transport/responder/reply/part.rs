@@ -2,14 +2,12 @@
 //!
 //! ```text
 //!  Start ─► ring, path ─► byte offset ─► address, bytes left ─► packets ─┬─► Cut
-//!                                                                        ├─► region check
-//!                                                                        └─► AtomicOp
+//!                                                                        └─► region check
 //! ```
 //!
 //! A turn ends with the reply, or behind 64 KiB or 128 packets; that of a queue pair with a rate behind fewer
-//! ([`pace`](super::pace)). A turn
-//! for which nothing can be done now, a READ behind atomics under way or an atomic that finds 16 under way, is one packet
-//! with `waits`. The check of a duplicate atomic and of a turn that waits always passes: it has no bytes.
+//! ([`pace`](super::pace)). That of an atomic
+//! is one packet, whose check always passes: it has no bytes.
 //!
 //! A packet is cut when there is room for its payload and its descriptor ([`cut_gate`](super::cut_gate)), so that nothing
 //! that was checked waits for the wire ([`exit`](super::exit)). One of 512 bytes or more is the only one in 5 cycles.
@@ -21,7 +19,7 @@ use super::types::*;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::path::{kind_of, lane_of};
 use crate::bus::types::image::AvCtx;
-use crate::bus::types::{Activity, MrReq, MrRight, PayloadSize};
+use crate::bus::types::{MrReq, MrRight, PayloadSize};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 
@@ -39,7 +37,7 @@ pub struct Cutter<const Q: usize> {
     /// Its slot.
     pub enter_slot: Signal<In, Bits<5>>,
     /// The reply.
-    pub entered: Signal<In, RingWord>,
+    pub entered: Signal<In, ReplyWord>,
     /// A command writes the address vector of `image_qpn`.
     pub av_we: Signal<In, Bit>,
     /// Queue pair of the address vector.
@@ -52,26 +50,18 @@ pub struct Cutter<const Q: usize> {
     pub cut: Signal<Out, Cut>,
     /// The check of it.
     pub mr: MrCheckOut,
-    /// With `valid`: it is the atomic `atomic`.
-    pub atomic_valid: Signal<Out, Bit>,
-    /// The atomic.
-    pub atomic: Signal<Out, AtomicOp>,
+    /// In the next cycle none may be checked.
+    pub yields: Signal<In, Bit>,
     /// There is room for payload: of one packet of any size, and of four below 512 bytes.
     pub roomy: Signal<In, Bit>,
     /// Payload of `cut` for which room is taken.
     pub reserve: Signal<Out, Valid<PayloadSize>>,
     /// A packet passed the exit.
     pub passed: Signal<In, Bit>,
-    /// An atomic is over.
-    pub returned: Signal<In, Bit>,
-    /// Atomics under way.
-    pub activity: Signal<Out, Activity>,
 
-    ring: RingRam<RingWord, Q, 5>,
+    ring: RingRam<ReplyWord, Q, 5>,
     paths: Ram<Bits<2>, Q>,
     gate: CutGate,
-    /// Atomics under way.
-    atomics: Reg<Bits<5>>,
 
     valid_1: Reg<Bit>,
     start_1: Dff<Start>,
@@ -103,8 +93,6 @@ pub struct Cutter<const Q: usize> {
     valid_q: Reg<Bit>,
     cut_q: Dff<Cut>,
     mr_q: Dff<MrReq>,
-    atomic_valid_q: Reg<Bit>,
-    atomic_q: Dff<AtomicOp>,
 }
 
 /// Payload of a packet.
@@ -139,13 +127,11 @@ impl<const Q: usize> Logic for Cutter<Q> {
         let word = turn.word;
         let start = turn.start;
         // the packet being cut
-        let step = active & gate.may;
+        let step = active & gate.may & !yields;
         copy!(gate <= self; roomy, passed);
         gate.step = step;
         gate.big = plen.slice::<4>(9).any();
-        let waits = (word.atomic & atomics.bit(4)) | (!word.atomic & start.blocked);
-        let ends = last | (count == 1) | waits;
-        let executes = step & word.atomic & !waits;
+        let ends = last | (count == 1);
 
         let go_4 = valid_4 & (!active | (step & ends));
         let go_3 = valid_3 & (!valid_4 | go_4);
@@ -193,9 +179,6 @@ impl<const Q: usize> Logic for Cutter<Q> {
             addr_4 = turn_3.word.va + offset_3.resize::<64>();
             left_4 = turn_3.word.len - offset_3;
             count_4 = quantum(turn_3.word.mtu, turn_3.start.log_bytes);
-            if turn_3.word.atomic {
-                left_4 = 8;
-            }
         }
         // a packet a cycle
         let last_next = left <= (mtu << 1);
@@ -229,14 +212,12 @@ impl<const Q: usize> Logic for Cutter<Q> {
         // out: the packet, its check, its atomic
         valid_q = step;
         copy!(cut_q.packet <= self; psn, plen, offset, last);
-        copy!(cut_q.packet <= start; qpn, generation);
+        copy!(cut_q.packet <= start; qpn, generation, save, saved);
         // MSN of a NAK too: a READ counts once it is accepted
         copy!(cut_q.packet <= word; msn, atomic, duplicate);
         cut_q.packet.path = turn.path;
         cut_q.packet.first = offset == 1;
         cut_q.packet.ends = ends;
-        cut_q.packet.waits = waits;
-        cut_q.packet.blocked = !word.atomic;
         cut_q.addr = addr;
         let has_aeth = (offset == 1) | last;
         let lane = lane_of(turn.path);
@@ -244,44 +225,19 @@ impl<const Q: usize> Logic for Cutter<Q> {
         valid = valid_q;
         cut = cut_q;
         let packet = cut_q.packet;
-        reserve.valid = valid_q & !packet.atomic & !packet.waits & packet.plen.any();
+        reserve.valid = valid_q & packet.plen.any();
         reserve.payload.plen = packet.plen;
         reserve.payload.lane = cut_q.lane;
 
-        // nothing is accessed by what waits, or has its result already
-        let no_access = waits | (word.atomic & word.duplicate);
         mr_q = MrReq {
             key: word.rkey,
             pd: word.pd,
             qpn: start.qpn,
             addr: addr,
-            len: if no_access { 0 } else { plen.resize::<32>() },
-            right: if word.atomic {
-                MrRight::RemoteAtomic
-            } else {
-                MrRight::RemoteRead
-            },
+            len: plen.resize::<32>(),
+            right: MrRight::RemoteRead,
         };
         mr.valid = valid_q;
         mr.request = mr_q;
-
-        atomic_valid_q = executes;
-        atomic_q.denied = false;
-        atomic_q.psn = psn;
-        atomic_q.va = addr;
-        copy!(atomic_q <= start; qpn, generation, save, saved);
-        copy!(atomic_q <= word; msn, add, duplicate, swap_add, compare);
-        atomic_valid = atomic_valid_q;
-        atomic = atomic_q;
-        if executes & !returned {
-            atomics += 1;
-        } else if !executes & returned {
-            atomics -= 1;
-        }
-        activity = Activity {
-            busy: atomics.any(),
-            moved: returned,
-            level: atomics.resize::<10>(),
-        };
     }
 }

@@ -1,32 +1,29 @@
-//! Results of atomics: waits for the write, keeps the result for duplicates, answers.
+//! Results of atomics: waits for the write, keeps the result, finds it when the atomic is answered.
+//!
+//! ```text
+//!  Written ─► its write is done ─┬─► kept, by queue pair and slot ─► found ─► exit
+//!                                └─► over (admit)                      ▲ asked
+//! ```
 //!
 //! The last 16 results of a queue pair are kept with their PSNs. That of a duplicate is looked for among them, from the
-//! latest back, 2 cycles an entry; one that is not there is not answered (IBA vol. 1, 9.7.5.1.5).
+//! latest answered one back, 2 cycles an entry; one that is not there is not answered (IBA vol. 1, 9.7.5.1.5).
 //!
-//! Throughput: a result in 3 cycles.
-use super::types::*;
-use crate::bus::syndrome::{ACK, NAK_ACCESS, NAK_OPERATIONAL};
+//! Throughput: a result in 2 cycles. Latency: one that is asked for is found in 3 cycles.
+use super::atomic_types::*;
+use super::types::CutPacket;
 use crate::prelude::*;
-use ferroce_proto::wire::Opcode;
 
-const RC_ACK: u64 = Opcode::RcAck.code() as u64;
-const ATOMIC_ACK: u64 = Opcode::RcAtomicAck.code() as u64;
-
-/// What happens to the oldest result.
+/// What happens to the result that is asked for.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
-pub enum ResultStep {
-    /// It is awaited.
+pub enum FindStep {
+    /// None is asked for.
     Idle,
-    /// Its write is awaited.
-    Write,
-    /// An entry is read for a duplicate.
+    /// An entry is read.
     Read,
-    /// The entry is compared.
+    /// It is compared, for a duplicate.
     Compare,
-    /// It is answered.
-    Answer,
-    /// It is over.
-    Over,
+    /// It is found, or is not there.
+    Found,
 }
 
 /// Results of 2^Q queue pairs.
@@ -40,150 +37,114 @@ pub struct Results<const Q: usize> {
     pub written: Signal<In, Bits<16>>,
     /// The last one done was refused.
     pub refused: Signal<In, Bit>,
-    /// Answers.
-    pub packet: StreamOut<ReplyPacket>,
-    /// Atomics done.
-    pub done: StreamOut<Op>,
-    /// An atomic is done in this cycle.
+    /// Atomics over.
+    pub over: StreamOut<AtomicEnd>,
+    /// An atomic is over in this cycle.
     pub returned: Signal<Out, Bit>,
+    /// A result is asked for.
+    pub asked: Signal<In, Bit>,
+    /// Of this packet.
+    pub packet: Signal<In, CutPacket>,
+    /// It is found.
+    pub found: Signal<Out, Bit>,
+    /// It is not kept.
+    pub missing: Signal<Out, Bit>,
+    /// It.
+    pub result: Signal<Out, Saved>,
+    /// It is taken.
+    pub taken: Signal<In, Bit>,
 
     waiting: Fifo<Written, 4>,
     /// Of each write done: whether it was refused.
     refusals: Fifo<Bits<1>, 4>,
     /// `written` of the cycle before.
     counted: Reg<Bits<16>>,
-    /// The oldest one failed: it was denied, or could not be read or written.
-    failed: Dff<Bit>,
-    kept: RingRam<Saved, Q, 4>,
-    outcomes: Skid<AtomicEnd>,
-    state: Reg<ResultStep>,
     age: Dff<Bits<16>>,
     aged: Reg<Bit>,
+    kept: RingRam<Saved, Q, 4>,
+    ends: Skid<AtomicEnd>,
+
+    step: Reg<FindStep>,
     index: Dff<Bits<4>>,
     left: Dff<Bits<5>>,
-    value: Dff<Bits<64>>,
-    blank: Zero<Op>,
+    misses: Dff<Bit>,
 }
 
 impl<const Q: usize> Logic for Results<Q> {
     describe!(
         "reply_results",
         format!("q{Q}"),
-        "Keeps the results of atomics and answers."
+        "Keeps the results of atomics until they are answered, and for duplicates."
     );
 
     #[kernel]
     fn update(&mut self) {
+        // the oldest one: a write of its own, and with it those before
         forward!(s <= waiting.s);
         let r = waiting.m.payload;
         let came = written.bit(0) ^ counted.bit(0);
         refusals.s.valid = came;
         refusals.s.payload = bits::<1>(0).replace_bit(0, refused);
         assert!(!came | refusals.s.ready, "no more writes than results");
-        refusals.m.ready = false;
         counted = written;
+        let ends_now = aged & !age.bit(15) & (refusals.m.valid | !r.writes) & ends.s.ready;
         age = written - r.fence;
-        aged = state == ResultStep::Write;
-
-        kept.re = true;
-        kept.rring = r.qpn.low::<Q>();
-        kept.rslot = index;
-        kept.we = false;
+        aged = waiting.m.valid & !ends_now;
+        waiting.m.ready = ends_now;
+        refusals.m.ready = ends_now & r.writes;
+        let failed = r.error | (r.writes & refusals.m.payload.bit(0));
+        kept.we = ends_now;
         kept.wring = r.qpn.low::<Q>();
-        kept.wslot = r.save;
-        kept.wdata.psn = r.psn;
-        kept.wdata.original = r.original;
+        kept.wslot = r.slot;
+        kept.wdata.failed = failed;
+        copy!(kept.wdata <= r; psn, original, denied);
+        ends.s.valid = ends_now;
+        copy!(ends.s.payload <= r; qpn, generation);
+        ends.s.payload.failed = failed | r.denied;
+        forward!(over <= ends.m);
+        returned = ends_now;
 
-        let nak: Bits<8> = if r.denied {
-            NAK_ACCESS
-        } else {
-            NAK_OPERATIONAL
-        };
-        packet.valid = false;
-        packet.payload.qpn = r.qpn;
-        packet.payload.opcode = ATOMIC_ACK;
-        packet.payload.psn = r.psn;
-        packet.payload.msn = r.msn;
-        packet.payload.syndrome = ACK;
-        packet.payload.plen = bits::<13>(0);
-        packet.payload.path = bits::<2>(0);
-        packet.payload.value = value;
-        if failed {
-            packet.payload.opcode = RC_ACK;
-            packet.payload.syndrome = nak;
-            // it was not executed
-            packet.payload.msn = r.msn - 1;
-        }
-        outcomes.s.valid = false;
-        copy!(outcomes.s.payload <= r; qpn, generation, duplicate, denied);
-        outcomes.s.payload.failed = failed;
-        waiting.m.ready = false;
-
-        match state {
-            ResultStep::Idle => {
-                index = r.save - 1;
-                left = r.saved;
-                value = r.original;
-                failed = r.error | r.denied;
-                if waiting.m.valid {
-                    state = ResultStep::Write;
-                    if r.duplicate {
-                        state = ResultStep::Read;
-                    }
+        // the one that is asked for
+        kept.re = step == FindStep::Read;
+        kept.rring = packet.qpn.low::<Q>();
+        kept.rslot = index;
+        match step {
+            FindStep::Idle => {
+                index = packet.save;
+                left = packet.saved;
+                misses = packet.duplicate & !packet.saved.any();
+                if packet.duplicate {
+                    index = packet.save - 1;
+                }
+                if asked {
+                    step = FindStep::Read;
                 }
             }
-            ResultStep::Write => {
-                // a write of its own, and with it those before
-                let is_refused = r.writes & refusals.m.payload.bit(0);
-                if aged & !age.bit(15) & (refusals.m.valid | !r.writes) {
-                    kept.we = !failed & !is_refused;
-                    refusals.m.ready = r.writes;
-                    failed = failed | is_refused;
-                    state = ResultStep::Answer;
-                }
-            }
-            ResultStep::Read => {
-                state = ResultStep::Compare;
-                if !left.any() {
-                    state = ResultStep::Over;
-                }
-            }
-            ResultStep::Compare => {
-                value = kept.rdata.original;
+            FindStep::Read => {
                 index = index - 1;
                 left = left - 1;
-                state = ResultStep::Read;
-                if kept.rdata.psn == r.psn {
-                    state = ResultStep::Answer;
+                step = FindStep::Found;
+                if packet.duplicate & !misses {
+                    step = FindStep::Compare;
                 }
             }
-            ResultStep::Answer => {
-                packet.valid = true;
-                if packet.ready {
-                    state = ResultStep::Over;
+            FindStep::Compare => {
+                misses = !left.any();
+                step = FindStep::Read;
+                if kept.rdata.psn == packet.psn {
+                    misses = false;
+                    step = FindStep::Found;
                 }
             }
-            ResultStep::Over => {
-                outcomes.s.valid = true;
-                if outcomes.s.ready {
-                    waiting.m.ready = true;
-                    state = ResultStep::Idle;
+            FindStep::Found => {
+                if taken {
+                    step = FindStep::Idle;
                 }
             }
             _ => {}
         }
-        returned = (state == ResultStep::Over) & outcomes.s.ready;
-        outcomes.m.ready = done.ready;
-        done.valid = outcomes.m.valid;
-        done.payload = blank;
-        done.payload.kind = OpKind::Atomic;
-        done.payload.qpn = outcomes.m.payload.qpn;
-        done.payload.syndrome = NAK_OPERATIONAL;
-        // its turn has not ended before
-        if outcomes.m.payload.denied {
-            done.payload.kind = OpKind::Served;
-            done.payload.syndrome = NAK_ACCESS;
-        }
-        copy!(done.payload <= outcomes.m.payload; generation, duplicate, failed);
+        found = step == FindStep::Found;
+        missing = misses;
+        result = kept.rdata;
     }
 }

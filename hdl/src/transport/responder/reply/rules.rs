@@ -9,23 +9,32 @@
 //! | Reply | a new one | enters the ring; its response acknowledges what is before it, so that a waiting acknowledgement goes |
 //! | Reply | a duplicate | enters the ring, to be executed or looked up again (IB1 9.7.5.1.5) |
 //! | Reply | a duplicate whose answer is due already, or the 17th; the ring is full | dropped |
-//! | Release | | the oldest reply held back for its fence may run |
-//! | Turn | a reply may run | the oldest one starts |
+//! | Release | of a READ or a duplicate | it may be answered |
+//! | Atomic | | the next atomic is over: it may be answered |
+//! | Turn | the oldest reply may be answered | it starts |
 //! | Turn | likewise, but it has a rate and was listed for an acknowledgement alone | listed again, to wait for its rate |
 //! | Turn | there is none | the acknowledgement leaves |
 //! | Served | some packets of the reply are sent | listed again |
-//! | Served | all of them | the reply leaves the ring; an atomic is under way, its result kept at `save` |
-//! | Served | it waits for atomics before it | listed again when the last of these is done |
-//! | Served, Atomic | failed | **fails** |
-//! | Atomic | the last one | READs and acknowledgements behind it may go |
+//! | Served | all of them | the reply leaves the ring |
+//! | Served | failed | **fails** |
 //! | Lost | the queue pair answers | its NAK leaves, and it **fails** |
-//! | Halt | | nothing of what waits is answered; the turn under way goes to its end |
+//! | Halt | | nothing of what waits runs or is answered; the turn under way goes to its end |
 //! | Reset | | all that waits is forgotten; what is under way belongs to an earlier generation |
+//!
+//! What runs when is in [`run_rules`](super::run_rules).
 //!
 //! A queue pair that **fails**, or was halted, is `dead`: it answers nothing until a reset. Operations of
 //! an earlier generation change nothing but the list.
+use super::run_rules::RunRules;
 use super::types::*;
 use crate::prelude::*;
+
+/// The oldest reply may be answered: a READ or duplicate past its fence, or, with `atomic`, an atomic that is over.
+#[kernel_fn]
+pub fn may_start(atomic: Bit, released: Bits<6>, done: Bits<5>) -> Bit {
+    let may = if atomic { done.any() } else { released.any() };
+    may
+}
 
 /// The rules, combinational.
 #[derive(Block)]
@@ -45,6 +54,7 @@ pub struct ReplyRules {
     /// What follows from the operation.
     pub decision: Signal<Out, ReplyDecision>,
 
+    running: RunRules,
     blank: Zero<ReplyState>,
     no_decision: Zero<ReplyDecision>,
 }
@@ -60,9 +70,9 @@ impl Logic for ReplyRules {
         let mut next = state;
         let mut out = no_decision;
         let empty = !state.count.any();
-        let idle = empty & !state.atomics.any();
         let current = (op.generation == state.generation) & !state.dead;
-        let may_run = state.released.any();
+        // the oldest reply may be answered
+        let may_run = may_start(state.runs.bit(0), state.released, state.done);
         let is_positive = !op.syndrome.slice::<2>(5).any();
         let is_final = op.syndrome.slice::<2>(5).all() & op.syndrome.low::<5>().any();
         let open = !state.dead & !state.ended;
@@ -78,7 +88,7 @@ impl Logic for ReplyRules {
             OpKind::Ack => {
                 if open {
                     next.ended = is_final;
-                    if idle & !state.listed & room {
+                    if empty & !state.listed & room {
                         out.leaves = true;
                     } else {
                         next.ack_due = true;
@@ -86,7 +96,7 @@ impl Logic for ReplyRules {
                             copy!(next <= op; psn, msn, syndrome);
                             out.writes.ack = true;
                         }
-                        out.lists = idle & !state.listed;
+                        out.lists = empty & !state.listed;
                     }
                 }
             }
@@ -106,6 +116,9 @@ impl Logic for ReplyRules {
                         }
                     } else {
                         next.ack_due = false;
+                        if op.runs {
+                            next.runs = state.runs | (bits::<32>(1) << state.count.low::<5>());
+                        }
                         if !has_new {
                             next.due_psn = op.psn;
                             out.writes.due = true;
@@ -120,9 +133,15 @@ impl Logic for ReplyRules {
             }
             OpKind::Halt => next.dead = true,
             OpKind::Release => {
-                if current {
+                if current & !op.runs {
                     next.released = state.released + 1;
-                    out.lists = !state.listed;
+                    out.lists = !state.listed & !state.runs.bit(0);
+                }
+            }
+            OpKind::Atomic => {
+                if current {
+                    next.done = state.done + 1;
+                    out.lists = !state.listed & state.runs.bit(0);
                 }
             }
             OpKind::Turn => {
@@ -131,7 +150,7 @@ impl Logic for ReplyRules {
                     out.lists = op.alone;
                 } else {
                     next.listed = false;
-                    if !state.dead & idle & state.ack_due {
+                    if !state.dead & empty & state.ack_due {
                         next.ack_due = false;
                         out.leaves = true;
                     }
@@ -140,34 +159,32 @@ impl Logic for ReplyRules {
             OpKind::Served => {
                 next.listed = false;
                 if !current {
-                    out.lists = !state.dead & (may_run | (idle & state.ack_due));
-                } else if op.waits {
-                    out.lists = !(op.blocked & state.atomics.any());
+                    out.lists = !state.dead & (may_run | (empty & state.ack_due));
                 } else if op.failed {
                     out.fails = true;
                 } else {
-                    let others = state.released.slice::<5>(1).any();
-                    let ends_all = (state.count == 1) & !state.atomics.any() & !op.atomic;
-                    out.lists = !op.over | others | (ends_all & state.ack_due);
+                    let atomic = state.runs.bit(0);
+                    // what may be answered beside the one that is finished
+                    let released = state.released - bits::<6>(0).replace_bit(0, !atomic);
+                    let done = state.done - bits::<5>(0).replace_bit(0, atomic);
+                    let others = may_start(state.runs.bit(1), released, done);
+                    out.lists = !op.over | others | ((state.count == 1) & state.ack_due);
                     next.offset = op.offset;
                     if op.over {
                         next.offset = 0;
                         next.head = state.head + 1;
                         next.count = state.count - 1;
-                        next.released = state.released - 1;
+                        next.runs = state.runs >> 1;
+                        next.released = released;
+                        next.done = done;
                         if op.duplicate {
                             next.duplicates = state.duplicates - 1;
                         }
-                        if op.atomic {
-                            next.atomics = state.atomics + 1;
-                            if !op.duplicate {
-                                next.save = state.save + 1;
-                                if !state.saved.bit(4) {
-                                    next.saved = state.saved + 1;
-                                }
-                            }
+                        if atomic {
+                            next.save = state.save + 1;
+                            next.saved += bits::<5>(0).replace_bit(0, !state.saved.bit(4));
                         }
-                        out.replies = !op.duplicate & !op.atomic;
+                        out.replies = !op.duplicate;
                     }
                     if !op.duplicate {
                         next.due_psn = op.psn;
@@ -178,31 +195,21 @@ impl Logic for ReplyRules {
                     }
                 }
             }
-            OpKind::Atomic => {
-                if current {
-                    next.atomics = state.atomics - 1;
-                    if op.failed {
-                        out.fails = true;
-                    } else {
-                        out.replies = !op.duplicate;
-                        out.lists = !state.listed
-                            & (state.atomics == 1)
-                            & (may_run | (empty & state.ack_due));
-                    }
-                }
-            }
             OpKind::Lost => {
                 out.fails = state.live & !state.dead;
                 out.leaves = state.live & !state.dead;
             }
             _ => {}
         }
-        if out.lists {
-            next.listed = true;
-        }
-        if out.fails {
-            next.dead = true;
-        }
+        next.listed = next.listed | out.lists;
+        next.dead = next.dead | out.fails;
+        running.op = op;
+        running.current = current;
+        running.enters = out.enters & op.runs;
+        running.dead = state.dead;
+        running.state = state.running;
+        next.running = running.next_state;
+        copy!(out <= running; run_lists, runs, over);
         next_state = next;
         decision = out;
     }

@@ -1,4 +1,4 @@
-//! State of the queue pairs: which replies wait, which acknowledgement is due, which queue pair is served next.
+//! State of the queue pairs: which replies wait, which atomics run, which acknowledgement is due, which queue pair is served next.
 //!
 //! One table behind one pipeline takes one operation a cycle ([`OpKind`]); all that follows from it leaves in the cycle
 //! after the decision, 4 cycles after the operation came. Nothing waits here: the block that admits operations checks
@@ -9,10 +9,12 @@
 //! ```text
 //!  op ─► (0) ─► (1) table is read ─► (2) state, PSNs compared ─► rules ─► (3) what leaves
 //! ```
+use super::atomic_types::{AtomicWord, RunEntry, RunStart};
 use super::order::ReplyOrder;
-use super::rules::ReplyRules;
+use super::rules::{ReplyRules, may_start};
 use super::types::*;
-use crate::bus::types::PlaceError;
+use crate::bus::types::{AtomicsOver, PlaceError};
+use crate::bus::valid::Valid;
 use crate::prelude::*;
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::wire::Opcode;
@@ -40,22 +42,34 @@ pub struct ReplyTable<const Q: usize> {
     pub list_valid: Signal<Out, Bit>,
     /// Which.
     pub list_qpn: Signal<Out, Bits<16>>,
-    /// One of its replies may run.
+    /// Its oldest reply may be answered.
     pub list_runs: Signal<Out, Bit>,
     /// The queue pair that may be listed in two cycles.
     pub ahead_qpn: Signal<Out, Bits<Q>>,
-    /// A reply runs.
+    /// A queue pair has atomics to run.
+    pub run_list: Signal<Out, Valid<RunEntry>>,
+    /// An atomic runs.
+    pub run: Signal<Out, Valid<RunStart>>,
+    /// None ran, though it was asked for.
+    pub runs_none: Signal<Out, Bit>,
+    /// More atomics of a queue pair are over, or will not run.
+    pub over: Signal<Out, Valid<AtomicsOver>>,
+    /// A reply is answered.
     pub start_valid: Signal<Out, Bit>,
     /// Which.
     pub start: Signal<Out, Start>,
     /// A reply enters the ring.
     pub enter: Signal<Out, Bit>,
-    /// Its slot and fence.
+    /// Its fence.
     pub entry: Signal<Out, Fence>,
     /// Its slot.
     pub slot: Signal<Out, Bits<5>>,
     /// The reply.
-    pub entered: Signal<Out, RingWord>,
+    pub entered: Signal<Out, ReplyWord>,
+    /// With `enter`: it is an atomic to run, which has this slot there.
+    pub run_slot: Signal<Out, Valid<Bits<4>>>,
+    /// The atomic.
+    pub run_word: Signal<Out, AtomicWord>,
     /// A reply that is no duplicate is finished.
     pub replied: Signal<Out, Bit>,
     /// A queue pair failed.
@@ -82,12 +96,22 @@ pub struct ReplyTable<const Q: usize> {
     ack_q: Dff<ReplyPacket>,
     lists_q: Reg<Bit>,
     qpn_q: Dff<Bits<16>>,
+    /// See [`may_start`].
+    first_runs_q: Dff<Bit>,
     released_q: Dff<Bits<6>>,
+    done_q: Dff<Bits<5>>,
+    run_lists_q: Reg<Bit>,
+    runs_q: Reg<Bit>,
+    runs_none_q: Reg<Bit>,
+    run_q: Dff<RunStart>,
+    over_q: Dff<Bits<5>>,
+    overs_q: Reg<Bit>,
     starts_q: Reg<Bit>,
     start_q: Dff<Start>,
     enters_q: Reg<Bit>,
     entry_q: Dff<Fence>,
     slot_q: Dff<Bits<5>>,
+    run_slot_q: Dff<Bits<4>>,
     word_q: Dff<RingWord>,
     replies_q: Reg<Bit>,
     fails_q: Reg<Bit>,
@@ -112,7 +136,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         op_1 = op_0;
         word_1 = word_0;
         let less = word_0.len - 1;
-        packets_less_1 = if word_0.atomic | !word_0.len.any() {
+        packets_less_1 = if !word_0.len.any() {
             0
         } else {
             ((less >> 7) >> word_0.mtu).resize::<24>()
@@ -149,24 +173,35 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             copy!(ack_q <= state; psn, msn, syndrome);
         }
         lists_q = table.x_valid & decision.lists;
+        first_runs_q = rules.next_state.runs.bit(0);
         released_q = rules.next_state.released;
+        done_q = rules.next_state.done;
+        run_lists_q = table.x_valid & decision.run_lists;
+        runs_q = table.x_valid & decision.runs;
+        runs_none_q = table.x_valid & (op_2.kind == OpKind::Run) & !decision.runs;
+        overs_q = table.x_valid & decision.over.any();
+        over_q = decision.over;
+        run_q.qpn = op_2.qpn;
+        run_q.generation = state.generation;
+        run_q.slot = state.running.slot;
         starts_q = table.x_valid & decision.starts;
         start_q = Start {
             qpn: op_2.qpn,
             slot: state.head,
             offset: state.offset,
             generation: state.generation,
-            blocked: state.atomics.any(),
             save: state.save,
             saved: state.saved,
             log_bytes: op_2.log_bytes,
         };
         enters_q = table.x_valid & decision.enters;
         slot_q = state.head + state.count.low::<5>();
+        run_slot_q = state.running.enter_slot;
         entry_q = Fence {
             qpn: op_2.qpn,
             generation: state.generation,
             fence: op_2.fence,
+            runs: op_2.runs,
         };
         word_q = word_2;
         replies_q = table.x_valid & decision.replies;
@@ -183,14 +218,26 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         ack = ack_q;
         list_valid = lists_q;
         list_qpn = qpn_q;
-        list_runs = released_q.any();
+        list_runs = may_start(first_runs_q, released_q, done_q);
+        run_list.valid = run_lists_q;
+        copy!(run_list.payload <= run_q; qpn, generation);
+        run_list.payload.denied = false;
+        run.valid = runs_q;
+        run.payload = run_q;
+        runs_none = runs_none_q;
+        over.valid = overs_q;
+        over.payload.qpn = qpn_q;
+        over.payload.count = over_q;
         ahead_qpn = op_1.qpn.low::<Q>();
         start_valid = starts_q;
         start = start_q;
         enter = enters_q;
         entry = entry_q;
         slot = slot_q;
-        entered = word_q;
+        copy!(entered <= word_q; atomic, duplicate, psn, msn, mtu, pd, va, rkey, len);
+        run_slot.valid = enters_q & entry_q.runs;
+        run_slot.payload = run_slot_q;
+        copy!(run_word <= word_q; add, psn, pd, va, rkey, swap_add, compare);
         replied = replies_q;
         failed = fails_q;
         report = report_q;

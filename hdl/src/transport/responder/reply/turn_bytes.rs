@@ -30,13 +30,11 @@ impl Logic for TurnBytes {
 
     #[kernel]
     fn update(&mut self) {
-        let payload: Bits<13> = if packet.atomic { 0 } else { packet.plen };
-        let total = before + payload.resize::<17>() + RATE_HEADERS;
-        let counts = valid & !packet.waits;
-        if counts {
+        let total = before + packet.plen.resize::<17>() + RATE_HEADERS;
+        if valid {
             before = if packet.ends { 0 } else { total };
         }
-        ended = counts & packet.ends;
+        ended = valid & packet.ends;
         grant.qpn = packet.qpn;
         grant.bytes = total;
         sent.valid = ended;

@@ -1,5 +1,6 @@
 //! Packed types of the streams inside `reply`. First field = lowest bits.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use super::atomic_types::RunState;
 use crate::bus::payload::payload;
 use crate::prelude::*;
 
@@ -18,12 +19,14 @@ pub enum OpKind {
     Halt,
     /// The oldest reply that was held back for its fence may run.
     Release,
+    /// The next atomic of the queue pair runs now.
+    Run,
+    /// An atomic is over, its result kept.
+    Atomic,
     /// The queue pair is served now.
     Turn,
     /// A turn ends.
     Served,
-    /// An atomic is done.
-    Atomic,
     /// A packet was lost because its payload could not be read.
     Lost,
 }
@@ -39,18 +42,18 @@ payload! {
         psn: Bits<24>,
         /// Ack, Lost: MSN.
         msn: Bits<24>,
-        /// Ack: AETH syndrome. Served, Atomic, Lost: that of the failure.
+        /// Ack: AETH syndrome. Served, Lost: that of the failure.
         syndrome: Bits<8>,
         /// Reply: fence of its token.
         fence: Bits<16>,
         /// Reply: incarnation of the queue pair.
         incarnation: Bits<2>,
-        /// Release, Served, Atomic: generation to which it belongs.
+        /// Release, Run, Atomic, Served: generation to which it belongs.
         generation: Bits<2>,
-        /// Reply, Served, Atomic: of a duplicate.
+        /// Reply, Served: of a duplicate.
         duplicate: Bit,
-        /// Served: of an atomic that is under way now.
-        atomic: Bit,
+        /// Reply, Release: of an atomic that is no duplicate.
+        runs: Bit,
         /// Served: packets sent of the reply at the head.
         offset: Bits<24>,
         /// Served: the reply at the head is finished.
@@ -59,29 +62,11 @@ payload! {
         log_bytes: Bits<5>,
         /// Turn: of a queue pair with a rate, listed for an acknowledgement alone.
         alone: Bit,
-        /// Served: nothing was done.
-        waits: Bit,
-        /// Served, with `waits`: a READ waits for the atomics before it.
-        blocked: Bit,
-        /// Served, Atomic: the queue pair fails.
+        /// Served: the queue pair fails. Run, Atomic: no atomic behind it runs.
         failed: Bit,
     }
 
-    /// An atomic is over.
-    AtomicEnd {
-        /// Queue pair.
-        qpn: Bits<16>,
-        /// Generation to which it belongs.
-        generation: Bits<2>,
-        /// Of a duplicate.
-        duplicate: Bit,
-        /// Its rkey was no good.
-        denied: Bit,
-        /// The queue pair fails.
-        failed: Bit,
-    }
-
-    /// A reply in its ring.
+    /// A READ or atomic that enters.
     RingWord {
         /// An atomic; else a READ.
         atomic: Bit,
@@ -101,12 +86,34 @@ payload! {
         va: Bits<64>,
         /// rkey.
         rkey: Bits<32>,
-        /// Bytes of a READ.
+        /// Bytes of a READ; 0 of an atomic.
         len: Bits<32>,
         /// Swap value, or the value to add.
         swap_add: Bits<64>,
         /// Value to compare with.
         compare: Bits<64>,
+    }
+
+    /// A reply in its ring.
+    ReplyWord {
+        /// See [`RingWord`].
+        atomic: Bit,
+        /// See [`RingWord`].
+        duplicate: Bit,
+        /// See [`RingWord`].
+        psn: Bits<24>,
+        /// See [`RingWord`].
+        msn: Bits<24>,
+        /// See [`RingWord`].
+        mtu: Bits<3>,
+        /// See [`RingWord`].
+        pd: Bits<24>,
+        /// See [`RingWord`].
+        va: Bits<64>,
+        /// See [`RingWord`].
+        rkey: Bits<32>,
+        /// See [`RingWord`].
+        len: Bits<32>,
     }
 
     /// Replies and acknowledgement of a queue pair.
@@ -127,17 +134,21 @@ payload! {
         head: Bits<5>,
         /// Replies in the ring.
         count: Bits<6>,
-        /// Of these, the oldest, those whose fence is passed.
+        /// Of these, from the oldest on: it is an atomic that is no duplicate.
+        runs: Bits<32>,
+        /// Of the others, the oldest, those whose fence is passed.
         released: Bits<6>,
         /// Of these, duplicates.
         duplicates: Bits<5>,
         /// Packets sent of the oldest.
         offset: Bits<24>,
-        /// Atomics under way.
-        atomics: Bits<5>,
-        /// Where the next result of an atomic is kept.
+        /// Its atomics.
+        running: RunState,
+        /// Atomics that are over and not answered.
+        done: Bits<5>,
+        /// Slot of the next atomic that is answered.
         save: Bits<4>,
-        /// Results that are kept, at most 16.
+        /// Results before that one which are kept, at most 16.
         saved: Bits<5>,
         /// The PSNs from here on are not answered, if there are replies that are no duplicates.
         due_psn: Bits<24>,
@@ -189,6 +200,12 @@ payload! {
         starts: Bit,
         /// The reply enters the ring.
         enters: Bit,
+        /// The queue pair is to be listed with those that have atomics to run.
+        run_lists: Bit,
+        /// Its next atomic runs.
+        runs: Bit,
+        /// So many more of its atomics are over, or will not run.
+        over: Bits<5>,
         /// A reply that is no duplicate is finished.
         replies: Bit,
         /// The queue pair fails.
@@ -207,11 +224,9 @@ payload! {
         offset: Bits<24>,
         /// Generation.
         generation: Bits<2>,
-        /// Atomics are under way.
-        blocked: Bit,
-        /// Where the next result of an atomic is kept.
+        /// Slot of its result, if it is an atomic.
         save: Bits<4>,
-        /// Results that are kept.
+        /// Results before it that are kept.
         saved: Bits<5>,
         /// Log2 of the bytes that the turn may have, a packet at least.
         log_bytes: Bits<5>,
@@ -222,7 +237,7 @@ payload! {
         /// The turn.
         start: Start,
         /// The reply.
-        word: RingWord,
+        word: ReplyWord,
         /// Kind of the path.
         path: Bits<2>,
     }
@@ -235,6 +250,8 @@ payload! {
         generation: Bits<2>,
         /// Payload writes that must be done.
         fence: Bits<16>,
+        /// It is an atomic that is no duplicate.
+        runs: Bit,
     }
 
     /// A packet to send.
@@ -283,10 +300,10 @@ payload! {
         atomic: Bit,
         /// A duplicate.
         duplicate: Bit,
-        /// Nothing can be done now.
-        waits: Bit,
-        /// As atomics are under way.
-        blocked: Bit,
+        /// Slot of the result of an atomic.
+        save: Bits<4>,
+        /// Results before it that are kept.
+        saved: Bits<5>,
     }
 
     /// A packet that waits for the check of its rkey.
@@ -307,85 +324,5 @@ payload! {
         bad: Bit,
         /// A NAK leaves in its place.
         nak: Bit,
-    }
-
-    /// An atomic to execute.
-    AtomicOp {
-        /// Queue pair.
-        qpn: Bits<16>,
-        /// Generation.
-        generation: Bits<2>,
-        /// PSN.
-        psn: Bits<24>,
-        /// MSN of the response.
-        msn: Bits<24>,
-        /// Address.
-        va: Bits<64>,
-        /// Fetch and add; else compare and swap.
-        add: Bit,
-        /// The result is to be looked up.
-        duplicate: Bit,
-        /// Its rkey was no good; from the verdict on.
-        denied: Bit,
-        /// Swap value, or the value to add.
-        swap_add: Bits<64>,
-        /// Value to compare with.
-        compare: Bits<64>,
-        /// Where the result is kept.
-        save: Bits<4>,
-        /// Results that are kept.
-        saved: Bits<5>,
-    }
-
-    /// What the memory held.
-    Original {
-        /// The value.
-        value: Bits<64>,
-        /// It could not be read.
-        error: Bit,
-    }
-
-    /// An atomic whose write is issued, if it has one.
-    Written {
-        /// Queue pair.
-        qpn: Bits<16>,
-        /// Generation.
-        generation: Bits<2>,
-        /// PSN.
-        psn: Bits<24>,
-        /// MSN of the response.
-        msn: Bits<24>,
-        /// The result is to be looked up.
-        duplicate: Bit,
-        /// Where the result is kept.
-        save: Bits<4>,
-        /// Results that are kept.
-        saved: Bits<5>,
-        /// Its rkey was no good.
-        denied: Bit,
-        /// What the memory held.
-        original: Bits<64>,
-        /// It could not be read.
-        error: Bit,
-        /// It writes, itself.
-        writes: Bit,
-        /// Atomic writes that must be done.
-        fence: Bits<16>,
-    }
-
-    /// Result of an atomic, kept for duplicates.
-    Saved {
-        /// PSN.
-        psn: Bits<24>,
-        /// What the memory held.
-        original: Bits<64>,
-    }
-
-    /// What is written to memory by an atomic.
-    NewValue {
-        /// The value.
-        value: Bits<64>,
-        /// Place in its beat, in words of 8 bytes.
-        word: Bits<3>,
     }
 }
