@@ -73,8 +73,6 @@ fn main() {
             "calendar" => go(congestion::calendar::Calendar::<9, 6>::default()),
             "calendar14" => go(congestion::calendar::Calendar::<14, 10>::default()),
             "class_port" => ferroce_hdl::egress::standard(512).unwrap(),
-            "class_room" => ferroce_hdl::egress::room(512).unwrap(),
-            "class_room64" => ferroce_hdl::egress::room(64).unwrap(),
             "class_turn" => go(ferroce_hdl::egress::class_turn::ClassTurn::<4>::default()),
             "class_port64" => ferroce_hdl::egress::standard(64).unwrap(),
             "dcqcn14" => go(congestion::dcqcn::Dcqcn::<14>::default()),

@@ -222,6 +222,10 @@ module ferroce_top_of_four (
             sum_q <= sum_d;
         end
     end
+
+    // Nothing here reads these bits.
+    wire unused_bits = &{1'b0, job[11:3], s_axis_rx_tdata[63:32], s_axis_rx_tkeep, s_axis_rx_tlast,
+        s_axis_rx_tuser, s_axis_rx_tvalid};
 endmodule
 ";
     assert_eq!(design.modules.last().expect("a top").text, expected);

@@ -2,7 +2,7 @@
 //! other (`docs/classes.md`).
 //!
 //! ```text
-//!  s_axis, queue ─► register ─► RAM: N rings ─► read ─► register ─► m_axis
+//!  s_axis, queue ─► register ─► RAM: 8 rings ─► read ─► register ─► m_axis
 //!                      └─► class_queue[i] ─ ready ─► class_turn ─┘    └─ bytes ─► class_turn: accounts
 //!  reserve, give_back ─► class_queue[i] ─► open[i]
 //! ```
@@ -26,23 +26,25 @@
 use super::class_queue::ClassQueue;
 use super::class_turn::ClassTurn;
 use super::types::Space;
+use super::{CLASSES, QUEUES};
 use crate::bus::types::Departure;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 
 /// Preamble, check sequence and gap.
 const AROUND: u64 = 24;
-/// log2 of the requests that wait: one in 64 bytes of the queues of the lower half.
+/// log2 of the requests that wait: one in 64 bytes of memory.
 const LOG_REQUESTS: usize = super::LOG_BYTES - 6 + 2;
 
-/// `N` queues of 2^A beats of `W` bits = `K` bytes, in a memory of 2^M beats; the largest frame has T.
+/// Two queues of each class in 2^A beats of `W` bits = `K` bytes: 2^B for acknowledgements and CNPs, the others for data. The memory of all
+/// has 2^M beats, the largest frame T.
 #[derive(Clone, Debug, Block)]
 #[block(check)]
 pub struct ClassEgress<
     const W: usize,
     const K: usize,
-    const N: usize,
     const A: usize,
+    const B: usize,
     const M: usize,
     const T: usize,
 > {
@@ -61,17 +63,17 @@ pub struct ClassEgress<
     /// It will not come, or is shorter.
     pub give_back: Signal<In, Valid<Space>>,
     /// Beats that each queue has room for.
-    pub room: [Signal<Out, Bits<16>>; N],
+    pub room: [Signal<Out, Bits<16>>; QUEUES],
     /// Queues with room for a frame of any length.
-    pub open: Signal<Out, Bits<N>>,
+    pub open: Signal<Out, Bits<QUEUES>>,
     /// Queues that hold a beat.
-    pub waiting: Signal<Out, Bits<N>>,
+    pub waiting: Signal<Out, Bits<QUEUES>>,
     /// Queues that are to start no frame.
-    pub pause: Signal<In, Bits<N>>,
+    pub pause: Signal<In, Bits<QUEUES>>,
     /// Queues of which a frame is under way: from the cycle behind its first beat's read to that in which its last one is taken.
-    pub active: Signal<Out, Bits<N>>,
+    pub active: Signal<Out, Bits<QUEUES>>,
     /// Queue of which a beat leaves, if any.
-    pub pop: Signal<Out, Bits<N>>,
+    pub pop: Signal<Out, Bits<QUEUES>>,
     /// What comes from now on does not count in `stands`.
     pub note: Signal<In, Bit>,
     /// A beat is here; with `note`: of those before it.
@@ -79,31 +81,33 @@ pub struct ClassEgress<
     /// A request has left; one cycle.
     pub departed: Signal<Out, Valid<Departure>>,
     /// Share of each queue, 128 bytes a round; 0: strict.
-    pub weight: [Signal<In, Bits<7>>; N],
+    pub weight: [Signal<In, Bits<7>>; QUEUES],
     /// Frames.
     pub m_axis: AxisOut<W, K>,
-    queues: [ClassQueue<A, T>; N],
-    turn: ClassTurn<N>,
-    #[init(Ram::new(Style::Block))]
+    data_queues: [ClassQueue<A, B, T>; CLASSES],
+    control_queues: [ClassQueue<B, B, T>; CLASSES],
+    turn: ClassTurn<QUEUES>,
+    #[init(Ram::new(Style::Ultra))]
     data: Ram<Bits<W>, M>,
     #[init(Ram::new(Style::Block))]
     keep: Ram<Bits<K>, M>,
     /// Of the last beat of a request, at the place of its 64 bytes.
+    #[init(Ram::new(Style::Ultra))]
     departures: Ram<Departure, LOG_REQUESTS>,
-    into: Pick<Bits<M>, N>,
-    from: Pick<Bits<M>, N>,
+    into: Pick<Bits<M>, QUEUES>,
+    from: Pick<Bits<M>, QUEUES>,
     count: RunLength<K>,
     // in
-    came: Reg<Bits<N>>,
+    came: Reg<Bits<QUEUES>>,
     came_data: Dff<Bits<W>>,
     came_keep: Dff<Bits<K>>,
     came_departure: Dff<Departure>,
     // its word is asked for, shown, offered
-    reading: Reg<Bits<N>>,
+    reading: Reg<Bits<QUEUES>>,
     reading_last: Dff<Bit>,
-    shown: Reg<Bits<N>>,
+    shown: Reg<Bits<QUEUES>>,
     shown_last: Dff<Bit>,
-    out: Reg<Bits<N>>,
+    out: Reg<Bits<QUEUES>>,
     out_data: Dff<Bits<W>>,
     out_keep: Dff<Bits<K>>,
     out_last: Dff<Bit>,
@@ -118,75 +122,101 @@ pub struct ClassEgress<
     within: Reg<Bit>,
     left: Reg<Bit>,
     left_departure: Dff<Departure>,
-    charged: Reg<Bits<N>>,
+    charged: Reg<Bits<QUEUES>>,
     charge: Dff<Bits<7>>,
 }
 
-impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: usize, const T: usize>
-    ClassEgress<W, K, N, A, M, T>
+impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: usize, const T: usize>
+    ClassEgress<W, K, A, B, M, T>
 {
+    /// Where the queues of acknowledgements and CNPs begin.
+    const CONTROL: u64 = ClassQueue::<A, B, T>::BEATS;
     const BYTES: u64 = K as u64;
     /// log2 of the beats of 64 bytes.
     const SHIFT: u64 = 6 - K.ilog2() as u64;
 
     fn check() {
         assert!(
-            W == 8 * K && K <= 64 && N <= 16 && N << A == 1 << M && T < 1 << A,
-            "{N} queues of 2^{A} beats of {W} bits in 2^{M}, frames of up to {T} beats: a queue has room for more than the \
+            W == 8 * K && K <= 64 && B < A && CLASSES << A == 1 << M && T < 1 << B,
+            "queues of 2^{A} beats of {W} bits, of these 2^{B}, in 2^{M}, frames of up to {T} beats: a queue has room for more than the \
              largest frame, the memory for all queues"
         );
         assert!(
-            K << M == 128 << LOG_REQUESTS,
-            "2^{M} beats of {K} bytes: half of them hold 2^{LOG_REQUESTS} requests"
+            K << M == 64 << LOG_REQUESTS,
+            "2^{M} beats of {K} bytes hold 2^{LOG_REQUESTS} requests"
         );
     }
 }
 
-impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: usize, const T: usize>
-    Logic for ClassEgress<W, K, N, A, M, T>
+impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: usize, const T: usize>
+    Logic for ClassEgress<W, K, A, B, M, T>
 {
     describe!(
         "class_egress",
-        format!("w{W}_{N}x{}_{T}", 1usize << A),
+        format!("w{W}_{}_{}_{T}", 1usize << A, 1usize << B),
         "Queues of frames by class, with pause, strict and deficit round robin."
     );
 
     #[kernel]
     fn update(&mut self) {
         s_axis.tready = true;
-        let mut comes = bits::<N>(0);
+        let mut comes = bits::<QUEUES>(0);
         came_data = s_axis.tdata;
         // the first byte is always there: its bit says that it is no request
         came_keep = s_axis.tkeep.replace_bit(0, !(request & s_axis.tlast));
         came_departure = departure;
-        let mut opens = bits::<N>(0);
-        let mut full = bits::<N>(0);
-        let mut lasts = bits::<N>(0);
-        let mut counting = bits::<N>(0);
-        for i in 0..N {
-            let mine = s_axis.tvalid & (queue == i);
-            comes = comes.replace_bit(i, mine);
-            queues[i].push = mine;
-            queues[i].push_last = s_axis.tlast;
-            queues[i].pop = turn.pop.bit(i);
-            queues[i].reserves = reserve.valid & (reserve.payload.queue == i);
-            queues[i].reserve = reserve.payload.beats;
-            queues[i].give_back = bits::<14>(0);
-            if give_back.valid & (give_back.payload.queue == i) {
-                queues[i].give_back = give_back.payload.beats;
-            }
-            queues[i].note = note;
-            counting = counting.replace_bit(i, queues[i].stands);
-            room[i] = queues[i].left;
-            opens = opens.replace_bit(i, queues[i].open);
-            full = full.replace_bit(i, queues[i].ready);
-            lasts = lasts.replace_bit(i, queues[i].last);
-            into.item[i] = (bits::<M>(i) << A) | queues[i].write.resize::<M>();
-            from.item[i] = (bits::<M>(i) << A) | queues[i].read.resize::<M>();
+        let mut opens = bits::<QUEUES>(0);
+        let mut full = bits::<QUEUES>(0);
+        let mut lasts = bits::<QUEUES>(0);
+        let mut counting = bits::<QUEUES>(0);
+        let mut returns = bits::<QUEUES>(0);
+        let mut reserves = bits::<QUEUES>(0);
+        for i in 0..QUEUES {
+            comes = comes.replace_bit(i, s_axis.tvalid & (queue == i));
+            reserves = reserves.replace_bit(i, reserve.valid & (reserve.payload.queue == i));
+            returns = returns.replace_bit(i, give_back.valid & (give_back.payload.queue == i));
             turn.weight[i] = weight[i];
         }
+        for i in 0..CLASSES {
+            data_queues[i].push = comes.bit(i);
+            data_queues[i].push_last = s_axis.tlast;
+            data_queues[i].pop = turn.pop.bit(i);
+            data_queues[i].reserves = reserves.bit(i);
+            data_queues[i].reserve = reserve.payload.beats;
+            data_queues[i].give_back = bits::<14>(0);
+            if returns.bit(i) {
+                data_queues[i].give_back = give_back.payload.beats;
+            }
+            data_queues[i].note = note;
+            counting = counting.replace_bit(i, data_queues[i].stands);
+            room[i] = data_queues[i].left;
+            opens = opens.replace_bit(i, data_queues[i].open);
+            full = full.replace_bit(i, data_queues[i].ready);
+            lasts = lasts.replace_bit(i, data_queues[i].last);
+            into.item[i] = (bits::<M>(i) << A) | data_queues[i].write.resize::<M>();
+            from.item[i] = (bits::<M>(i) << A) | data_queues[i].read.resize::<M>();
+
+            control_queues[i].push = comes.bit(i + CLASSES);
+            control_queues[i].push_last = s_axis.tlast;
+            control_queues[i].pop = turn.pop.bit(i + CLASSES);
+            control_queues[i].reserves = reserves.bit(i + CLASSES);
+            control_queues[i].reserve = reserve.payload.beats;
+            control_queues[i].give_back = bits::<14>(0);
+            if returns.bit(i + CLASSES) {
+                control_queues[i].give_back = give_back.payload.beats;
+            }
+            control_queues[i].note = note;
+            counting = counting.replace_bit(i + CLASSES, control_queues[i].stands);
+            room[i + CLASSES] = control_queues[i].left;
+            opens = opens.replace_bit(i + CLASSES, control_queues[i].open);
+            full = full.replace_bit(i + CLASSES, control_queues[i].ready);
+            lasts = lasts.replace_bit(i + CLASSES, control_queues[i].last);
+            let start = (bits::<M>(i) << A) | bits::<M>(Self::CONTROL);
+            into.item[i + CLASSES] = start | control_queues[i].write.resize::<M>();
+            from.item[i + CLASSES] = start | control_queues[i].read.resize::<M>();
+        }
         assert!(
-            !s_axis.tvalid | (queue < N),
+            !s_axis.tvalid | (queue < QUEUES),
             "a frame for a queue that is not there"
         );
         assert!(
@@ -257,7 +287,7 @@ impl<const W: usize, const K: usize, const N: usize, const A: usize, const M: us
         departed.payload = left_departure;
         // What it counts.
         count.keep = whole_keep;
-        charged = bits::<N>(0);
+        charged = bits::<QUEUES>(0);
         if out_free {
             charged = shown;
         }

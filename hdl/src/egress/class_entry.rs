@@ -43,8 +43,8 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     inside: Reg<Bit>,
     begun: Dff<Bits<4>>,
     /// Beats in each data queue, and of these up to the last one of the lane of responses.
-    level: [Reg<Bits<12>>; CLASSES],
-    to_response: [Reg<Bits<12>>; CLASSES],
+    level: [Reg<Bits<16>>; CLASSES],
+    to_response: [Reg<Bits<16>>; CLASSES],
     /// There are such.
     stands: Reg<Bits<CLASSES>>,
 }

@@ -3,6 +3,26 @@
 use super::types::ClassSetup;
 use crate::prelude::*;
 
+/// Priority of a packet with this DSCP and, in a tag, this PCP.
+#[kernel_fn]
+pub fn priority_of(setup: ClassSetup, dscp: Bits<6>, has_tag: Bit, pcp: Bits<3>) -> Bits<3> {
+    let prio = if !setup.by_pcp {
+        setup.dscp_prio.slice::<3>(dscp.resize::<8>() * 4)
+    } else if has_tag {
+        pcp
+    } else {
+        setup.default_prio
+    };
+    prio
+}
+
+/// Class of a priority.
+#[kernel_fn]
+pub fn class_of_priority(setup: ClassSetup, prio: Bits<3>) -> Bits<2> {
+    let class = setup.prio_class.slice::<2>(prio.resize::<5>() * 4);
+    class
+}
+
 /// The look-up.
 #[derive(Clone, Debug, Block)]
 pub struct ClassOf {
@@ -33,16 +53,9 @@ impl Logic for ClassOf {
 
     #[kernel]
     fn update(&mut self) {
-        let dscp = tclass.slice::<6>(2).resize::<8>();
-        found = setup.dscp_prio.slice::<3>(dscp * 4);
-        if setup.by_pcp {
-            found = setup.default_prio;
-            if has_tag {
-                found = pcp;
-            }
-        }
+        found = priority_of(setup, tclass.slice::<6>(2), has_tag, pcp);
         prio_q = found;
-        class_q = setup.prio_class.slice::<2>(found.resize::<5>() * 4);
+        class_q = class_of_priority(setup, found);
         prio = prio_q;
         packet_class = class_q;
     }

@@ -18,10 +18,16 @@ use crate::prelude::*;
 /// Queues of data.
 const DATA: u64 = (1 << CLASSES) - 1;
 
-/// Queues of 2^A beats of `W` bits = `K` bytes, in a memory of 2^M beats; the largest frame has T.
+/// Queues of `W` bits = `K` bytes; the others as of [`ClassEgress`].
 #[derive(Clone, Debug, Block)]
-pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: usize, const T: usize>
-{
+pub struct ClassPort<
+    const W: usize,
+    const K: usize,
+    const A: usize,
+    const B: usize,
+    const M: usize,
+    const T: usize,
+> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// What the host says.
@@ -58,6 +64,8 @@ pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: us
     pub stall: Signal<In, Bit>,
     /// No frame of any is under way.
     pub stalled: Signal<Out, Bit>,
+    /// Classes that are paused.
+    pub shut: Signal<Out, Bits<CLASSES>>,
     /// Priorities of which a pause that is obeyed begins.
     pub paused: Signal<Out, Bits<8>>,
     /// Priorities that the peer pauses, in this clock.
@@ -66,12 +74,12 @@ pub struct ClassPort<const W: usize, const K: usize, const A: usize, const M: us
     pub pause_ack: Signal<Out, Bits<8>>,
     /// Frames.
     pub m_axis: AxisOut<W, K>,
-    queues: ClassEgress<W, K, QUEUES, A, M, T>,
+    queues: ClassEgress<W, K, A, B, M, T>,
     pauses: PauseIn,
 }
 
-impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: usize> Logic
-    for ClassPort<W, K, A, M, T>
+impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: usize, const T: usize>
+    Logic for ClassPort<W, K, A, B, M, T>
 {
     describe!(
         "class_port",
@@ -100,6 +108,7 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize, const T: us
         pauses.active = queues.active;
         pauses.waiting = queues.waiting;
         queues.pause = pauses.pause;
+        shut = pauses.pause.low::<CLASSES>();
         if hold {
             queues.pause = pauses.pause | DATA;
         }

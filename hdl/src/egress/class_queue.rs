@@ -1,7 +1,8 @@
 //! One queue of beats: where they stand, whether there is one, how much room there is.
 //!
-//! The beats stand in the memory of [`ClassEgress`](super::class_egress::ClassEgress). Here are, of a ring of 2^A, the
-//! pointers and of each beat whether it is the last one of its frame. `write` and `read` are those behind the beat pushed
+//! The beats stand in the memory of [`ClassEgress`](super::class_egress::ClassEgress). Here are, of a ring in 2^A places, the
+//! pointers and of each beat whether it is the last one of its frame. A ring that shares its places leaves the last 2^B of them to
+//! another. `write` and `read` are those behind the beat pushed
 //! or popped in the cycle before: its word stands there, one behind the place of its mark.
 //!
 //! Room is reserved before a frame is made: `room` counts what neither holds a beat nor is reserved. `open` says that it
@@ -12,9 +13,9 @@
 //! Assumes: nothing is pushed that was not reserved, nor popped that is not there.
 use crate::prelude::*;
 
-/// Queue of 2^A beats, T of which are the largest frame.
+/// Queue of 2^A beats, or 2^A - 2^B if B is less, T of which are the largest frame.
 #[derive(Clone, Debug, Block)]
-pub struct ClassQueue<const A: usize, const T: usize> {
+pub struct ClassQueue<const A: usize, const B: usize, const T: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// A beat comes.
@@ -45,14 +46,13 @@ pub struct ClassQueue<const A: usize, const T: usize> {
     pub note: Signal<In, Bit>,
     /// A beat is there; with `note`: of those before it.
     pub stands: Signal<Out, Bit>,
-    marks: Marks<A>,
+    marks: Fifo<Bit, A>,
     write_at: Reg<Bits<A>>,
     read_at: Reg<Bits<A>>,
-    there: Reg<Bit>,
     /// Where the beats end that count in `stands`.
     end: Reg<Bits<A>>,
     counts: Reg<Bit>,
-    #[init(Reg::new((1_u64 << A).to_bits()))]
+    #[init(Reg::new(Self::BEATS.to_bits()))]
     room: Reg<Bits<16>>,
     back: Reg<Bits<15>>,
     #[init(Constant::new(((2_u64 << A) - 1).to_bits()))]
@@ -61,25 +61,37 @@ pub struct ClassQueue<const A: usize, const T: usize> {
     largest: Constant<Bits<16>>,
 }
 
-impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
+impl<const A: usize, const B: usize, const T: usize> ClassQueue<A, B, T> {
+    /// Beats of the ring.
+    pub const BEATS: u64 = if B < A { (1 << A) - (1 << B) } else { 1 << A };
+    const LAST: u64 = Self::BEATS - 1;
+}
+
+impl<const A: usize, const B: usize, const T: usize> Logic for ClassQueue<A, B, T> {
     describe!(
         "class_queue",
-        format!("{}_{T}", 1usize << A),
+        format!("{}_{T}", Self::BEATS),
         "Pointers, marks and room of a queue of beats."
     );
 
     #[kernel]
     fn update(&mut self) {
-        marks.we = push;
-        marks.waddr = write_at;
-        marks.wdata = push_last;
-        marks.raddr = read_at;
-        last = marks.rdata;
-        let next_read = read_at + 1;
+        marks.s.valid = push;
+        marks.s.payload = push_last;
+        marks.m.ready = pop;
+        let there = marks.m.valid;
+        last = marks.m.payload;
+        let mut next_read = read_at + 1;
+        if read_at == Self::LAST {
+            next_read = bits::<A>(0);
+        }
         let mut next_write = write_at;
         let mut left_over = there;
         if push {
             next_write = write_at + 1;
+            if write_at == Self::LAST {
+                next_write = bits::<A>(0);
+            }
             left_over = true;
         }
         if pop {
@@ -89,7 +101,6 @@ impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
             left_over = next_read != write_at;
         }
         write_at = next_write;
-        there = left_over;
         if !note {
             end = next_write;
             counts = left_over;
@@ -98,7 +109,7 @@ impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
         }
         stands = counts;
         assert!(
-            !push | !there | (read_at != write_at),
+            !push | marks.s.ready,
             "a queue overflows: room was not reserved"
         );
         assert!(!pop | there, "an empty queue is popped");
@@ -120,60 +131,5 @@ impl<const A: usize, const T: usize> Logic for ClassQueue<A, T> {
         ready = there;
         write = write_at;
         read = read_at;
-    }
-}
-
-/// A bit of each beat: LUT RAM that is read in the same cycle.
-#[derive(Clone, Debug, Block)]
-#[block(no_default)]
-struct Marks<const A: usize> {
-    pub clock: ClkRst,
-    pub we: Signal<In, Bit>,
-    pub waddr: Signal<In, Bits<A>>,
-    pub wdata: Signal<In, Bit>,
-    pub raddr: Signal<In, Bits<A>>,
-    pub rdata: Signal<Out, Bit>,
-    _mem: Vec<bool>,
-}
-
-impl<const A: usize> Default for Marks<A> {
-    fn default() -> Self {
-        Self {
-            clock: ClkRst::default(),
-            we: Signal::default(),
-            waddr: Signal::default(),
-            wdata: Signal::default(),
-            raddr: Signal::default(),
-            rdata: Signal::default(),
-            _mem: vec![false; 1 << A],
-        }
-    }
-}
-
-impl<const A: usize> Logic for Marks<A> {
-    describe!(
-        "class_marks",
-        format!("{}", 1usize << A),
-        "A bit of each beat of a queue."
-    );
-
-    fn update(&mut self) {
-        if self.clock.clk.pos_edge() && self.we.val() {
-            self._mem[self.waddr.val().index()] = self.wdata.val();
-        }
-        self.rdata.next = self._mem[self.raddr.val().index()];
-    }
-
-    fn connect(&mut self) {
-        self.rdata.connect();
-    }
-
-    fn hdl(&self) -> Verilog {
-        Verilog::Custom(format!(
-            "(* ram_style = \"distributed\" *) reg mem [0:{}];\n\
-             always @(posedge clk) if (we) mem[waddr] <= wdata;\n\
-             assign rdata = mem[raddr];\n",
-            (1usize << A) - 1
-        ))
     }
 }

@@ -26,12 +26,16 @@ payload! {
         request: Bit,
     }
 
-    /// A frame has left the assembler.
-    FramePass {
-        /// Number of its part.
-        part: Bits<8>,
-        /// Beats.
-        beats: Bits<14>,
+    /// What of an address vector says the class of its packets.
+    PathMark {
+        /// DSCP.
+        dscp: Bits<6>,
+        /// It has an 802.1Q tag.
+        tagged: Bit,
+        /// Its PCP.
+        pcp: Bits<3>,
+        /// To the port itself.
+        own: Bit,
     }
 
     /// What the host says of classes (`ferroce_proto::abi::classes`).

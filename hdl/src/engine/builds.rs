@@ -46,7 +46,7 @@ pub fn verilog(width: usize) -> Result<Design, String> {
 /// What the emission refuses, as one text.
 pub fn wide<const Q: usize, const M: usize, const C: usize, const O: usize>()
 -> Result<Design, String> {
-    emit_engine(Engine::<512, 64, Q, M, C, O, 9, 10, 8, 11, 66>::default())
+    emit_engine(Engine::<512, 64, Q, M, C, O, 9, 10, 12, 8, 14, 66>::default())
 }
 
 /// As [`wide`], with a data path of 64 bits: 16 KiB of payload to send and 64 KiB of packet buffer.
@@ -55,7 +55,7 @@ pub fn wide<const Q: usize, const M: usize, const C: usize, const O: usize>()
 /// What the emission refuses, as one text.
 pub fn narrow<const Q: usize, const M: usize, const C: usize, const O: usize>()
 -> Result<Design, String> {
-    emit_engine(Engine::<64, 8, Q, M, C, O, 10, 13, 11, 14, 528>::default())
+    emit_engine(Engine::<64, 8, Q, M, C, O, 10, 13, 15, 11, 17, 528>::default())
 }
 
 fn emit_engine(mut engine: impl Block) -> Result<Design, String> {

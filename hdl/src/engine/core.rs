@@ -36,6 +36,7 @@ pub struct Core<
     const O: usize,
     const G: usize,
     const B: usize,
+    const A: usize,
     const E: usize,
     const F: usize,
     const T: usize,
@@ -112,7 +113,7 @@ pub struct Core<
     host: HostPort<W, K>,
     /// As large as the packet buffer.
     exceptions: Exceptions<W, K, B>,
-    egress: EgressSide<W, K, E, F, T>,
+    egress: EgressSide<W, K, A, E, F, T>,
     return_path: ReturnPath<W, K, B>,
     regions: MrTable<M, CHECKERS>,
     control: Control<W, K, Q, M, C, O>,
@@ -129,14 +130,15 @@ impl<
     const O: usize,
     const G: usize,
     const B: usize,
+    const A: usize,
     const E: usize,
     const F: usize,
     const T: usize,
-> Logic for Core<W, K, Q, M, C, O, G, B, E, F, T>
+> Logic for Core<W, K, Q, M, C, O, G, B, A, E, F, T>
 {
     describe!(
         "core",
-        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}_e{E}_{T}"),
+        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}_e{A}_{E}_{T}"),
         "All of the engine that CONTROL.engine_reset resets."
     );
 
@@ -161,6 +163,7 @@ impl<
         forward!(m_axis_tx <= egress.m_axis_tx);
         copy!(egress <= self; classes, pause_req, stall);
         pause_ack = egress.pause_ack;
+        transmit.closed = egress.closed;
         egress.mac = control.tables.mac;
         copy!(egress <= transmit; started_valid, started, assembling, enters, left_room);
         copy!(transmit <= egress; left_valid, left);

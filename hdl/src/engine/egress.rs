@@ -2,17 +2,19 @@
 //!
 //! ```text
 //!  s_axis, mark ─► loopback ─┬─► class_entry ─► class_port ─► m_axis_tx
-//!                            └─► own                 │ departed
+//!                            └─► own                 │ room, pauses ─► class_gate ─► closed
+//!                                                    │ departed
 //!  started ─► passage ◄──────────────────────────────┘
 //!                └─► left
 //! ```
 use crate::bus::types::{Activity, Departure};
 use crate::bus::valid::Valid;
-use crate::egress::QUEUES;
 use crate::egress::class_entry::ClassEntry;
+use crate::egress::class_gate::ClassGate;
 use crate::egress::class_port::ClassPort;
 use crate::egress::passage::Passage;
 use crate::egress::types::{ClassSetup, FrameMark, Space};
+use crate::egress::{CLASSES, QUEUES};
 use crate::eth::loopback::Loopback;
 use crate::prelude::*;
 
@@ -21,7 +23,8 @@ use crate::prelude::*;
 pub struct EgressSide<
     const W: usize,
     const K: usize,
-    const E: usize,
+    const A: usize,
+    const B: usize,
     const F: usize,
     const T: usize,
 > {
@@ -43,6 +46,8 @@ pub struct EgressSide<
     pub pause_req: Signal<In, Bits<8>>,
     /// Of which nothing is sent any more.
     pub pause_ack: Signal<Out, Bits<8>>,
+    /// Classes of which no request is to start.
+    pub closed: Signal<Out, Bits<CLASSES>>,
     /// Priorities of which a pause that is obeyed begins.
     pub paused: Signal<Out, Bits<8>>,
     /// No frame is to begin.
@@ -71,17 +76,18 @@ pub struct EgressSide<
     pub queued: Signal<Out, Activity>,
     loopback: Loopback<W, K>,
     entry: ClassEntry<W, K>,
-    queues: ClassPort<W, K, E, F, T>,
+    queues: ClassPort<W, K, A, B, F, T>,
+    gate: ClassGate<K>,
     way: Passage,
     no_space: Zero<Valid<Space>>,
 }
 
-impl<const W: usize, const K: usize, const E: usize, const F: usize, const T: usize> Logic
-    for EgressSide<W, K, E, F, T>
+impl<const W: usize, const K: usize, const A: usize, const B: usize, const F: usize, const T: usize>
+    Logic for EgressSide<W, K, A, B, F, T>
 {
     describe!(
         "egress_side",
-        format!("w{W}_e{E}_{T}"),
+        format!("w{W}_e{A}_{B}_{T}"),
         "From frames to the wire, or back to the port itself."
     );
 
@@ -101,6 +107,11 @@ impl<const W: usize, const K: usize, const E: usize, const F: usize, const T: us
         for i in 0..QUEUES {
             entry.room[i] = queues.room[i];
         }
+        for c in 0..CLASSES {
+            gate.room[c] = queues.room[c];
+        }
+        gate.shut = queues.shut;
+        closed = gate.closed;
         queues.setup = classes;
         copy!(queues <= self; pause_req, note);
         queues.stall = stall;

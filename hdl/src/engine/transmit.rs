@@ -6,6 +6,7 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
+use crate::egress::CLASSES;
 use crate::egress::types::{ClassSetup, FrameMark};
 use crate::eth::tx_back::TxBack;
 use crate::memory::gather::Gather;
@@ -156,6 +157,8 @@ pub struct TransmitSide<
     pub tx_cnps: Signal<Out, Bit>,
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
+    /// Classes of which no request is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
     /// What the host says of congestion control.
     pub congestion: Signal<In, CongestionSetup>,
     /// A queue pair received a CNP of its peer.
@@ -231,6 +234,8 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         requester.image_qpn = tables.qpn.low::<Q>();
         requester.sq_image = tables.sq;
         requester.av_image = tables.av;
+        requester.mac = tables.mac;
+        copy!(requester <= self; classes, closed);
         forward!(issue <= requester.issue);
         forward!(wqe_read <= requester.read);
         forward!(wqe_beat <= requester.beat);

@@ -1,15 +1,13 @@
-//! The class queues in Verilog: order, room, pause, shares, rate; which lane has room in them; the pauses of a MAC, the class of a packet.
+//! The class queues in Verilog: order, room, pause, shares, rate; the pauses of a MAC, the class of a packet.
 
 mod departure;
 mod entry;
-mod lane;
 mod load;
 mod passage;
 mod peer;
 mod port;
 mod ports;
 mod rig;
-mod room;
 
 use ferroce_hdl::egress::QUEUES;
 use ferroce_sim::random::Chance;
@@ -36,7 +34,7 @@ fn every_frame_leaves_whole_and_in_order() {
                 1 => Load::full(58, 60),
                 2..4 => Load::full(60, LARGEST),
                 _ => Load {
-                    chance: 0.05,
+                    chance: 0.3,
                     ..Load::full(60, 130)
                 },
             };
@@ -94,7 +92,8 @@ fn a_paused_queue_starts_no_frame() {
 /// Fills the queues, and lets them send.
 fn backlog(rig: &mut Rig) {
     rig.ends.pause_all(true);
-    rig.run(8 * 16384 / 8);
+    // as much as all queues hold
+    rig.run((1 << 20) / rig.ends.lanes as u64);
     rig.ends.pause_all(false);
     rig.run(200);
     rig.count_afresh();

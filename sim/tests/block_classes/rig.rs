@@ -30,7 +30,7 @@ struct Sent {
 
 /// Both ends of the block.
 pub(crate) struct Ends {
-    lanes: usize,
+    pub(crate) lanes: usize,
     ports: Ports,
     pub(crate) loads: [Load; QUEUES],
     pub(crate) weights: [u64; QUEUES],

@@ -138,6 +138,39 @@ fn back_pressure_changes_nothing() {
 }
 
 #[test]
+fn what_a_closed_class_refuses_starts_later() {
+    let wire = rig::Wire {
+        held: 0.1,
+        ..lossy(0.01, 0.0)
+    };
+    let rig = random_run(wire, Pauses::NONE, 40, 3_000_000);
+    assert!(rig.drops > 500, "{} refused", rig.drops);
+}
+
+/// While its class is closed a queue pair with much to send is read again now and then, and goes on when it is open.
+#[test]
+fn a_closed_class_is_not_read_over_and_over() {
+    let mut rig = Rig::new(20, Pauses::NONE);
+    rig.open(1, SqCtx { sq_log: 6, ..ctx() }, 100);
+    rig.wire.held = 1.0;
+    rig.set("closed", 1);
+    for _ in 0..40 {
+        rig.post(1, send(100));
+    }
+    rig.ring(1);
+    let cycles = 50_000;
+    rig.run(cycles);
+    assert!(rig.qps[1].parts.is_empty());
+    // all that was read ahead asks, then the 8 slots of each FETCH
+    let most = 40 + 8 * (cycles / 4096 + 1);
+    assert!((41..=most).contains(&rig.drops), "{} refused", rig.drops);
+    rig.wire.held = 0.0;
+    rig.set("closed", 0);
+    rig.finish(5000);
+    assert_eq!(rig.qps[1].done.len(), 40);
+}
+
+#[test]
 fn losses_are_made_good() {
     let rig = random_run(lossy(0.02, 0.0), Pauses::NONE, 40, 3_000_000);
     assert!(rig.counts["implied_nak_seq_err"] > 0, "implied NAKs");

@@ -2,12 +2,15 @@
 
 use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
-use ferroce_sim::testhost::{QpOptions, Rights, Work, pattern};
+use ferroce_sim::testhost::{Mr, QpOptions, Rights, Work, pattern};
 
 use super::bench::{Bench, MTU, QUIET, Sent, open};
 use super::classes::{CLASSES, LONG, path, pause, script, write};
 use super::script::{QKEY, Script, build, syndromes};
 use super::{ATOMIC, READ, cases, check, check_bytes, ud};
+
+/// Bytes of a long message: a whole part.
+const LENGTH: usize = 1 << 16;
 
 cases! {
     pause_of_each_priority, CLASSES, "802.1Q 36.1.3.2", "A pause of any priority holds its class, and its counter counts it.";
@@ -15,6 +18,8 @@ cases! {
     pause_lasts_its_quanta, CLASSES, "802.1Q 36.1.3.2", "A pause lasts its quanta of 512 bits, not less; it ends by itself.";
     pause_ends_by_0_quanta, CLASSES, "802.1Q 36.1.3.2", "0 quanta end a pause.";
     pause_of_one_class, CLASSES, "802.1Q 36.1.3.2", "What waits in a paused class holds up no other queue pair.";
+    pause_of_long_messages, CLASSES, "802.1Q 36.1.3.2", "Requests of a paused class hold up no other class, however many are posted; all of them leave later.";
+    pause_of_long_responses, CLASSES | feature::READ, "802.1Q 36.1.3.2", "READ responses that wait in a paused class hold up no other.";
     pause_not_obeyed, CLASSES, "abi regs", "A pause of a priority that is not in PFC_CONFIG has no effect and counts nothing.";
     pause_counts_beginnings, CLASSES, "abi regs", "A pause that is asked for again before it ends counts once.";
     pause_of_acknowledgements, CLASSES, "802.1Q 36.1.3.2", "An acknowledgement of a paused class waits too.";
@@ -127,6 +132,78 @@ fn pause_of_one_class(bench: &mut Bench) {
     check("their class", all, true);
     pause(&mut s, 1, 0);
     check("packets later", s.quiet().len(), 8);
+}
+
+/// A card with a second queue pair, of another class than the first; and memory to send from.
+fn two_classes(bench: &mut Bench) -> (Script, Mr, u32) {
+    let options = QpOptions {
+        max_rd_atomic: 16,
+        ..QpOptions::default()
+    };
+    let (mut s, _) = script(bench, options);
+    let source = s.host.create_mr(&pattern(LENGTH, 5), Rights::ALL);
+    let peer = s.peer;
+    let second = s.host.create_qp(options);
+    open(&mut s.host, second, &peer, |contexts| {
+        contexts.av.tclass = 0x60;
+    });
+    (s, source, second)
+}
+
+/// All of some packets are of this class, and bring this many times the bytes of the source.
+#[track_caller]
+fn brings(what: &str, sent: &[Sent], tclass: u8, times: usize) {
+    let alike = sent.iter().all(|p| p.headers.ip.traffic_class() == tclass);
+    check(&format!("class of {what}"), alike, true);
+    let bytes: Vec<_> = sent.iter().flat_map(|p| p.payload.clone()).collect();
+    check_bytes(what, &bytes, &pattern(LENGTH, 5).repeat(times));
+}
+
+fn pause_of_long_messages(bench: &mut Bench) {
+    let (mut s, source, second) = two_classes(bench);
+    let work = write(&s, &source, LENGTH as u32);
+    for _ in 0..8 {
+        s.host.write_slots(s.qpn, &work.slots());
+    }
+    s.host.post_send(s.qpn, &work);
+    let (_, mut sent) = s.until_sent(40_000).expect("the first packet");
+    pause(&mut s, 1, LONG);
+    sent.extend(s.quiet());
+    for _ in 0..2 {
+        s.host.post_send(second, &work);
+    }
+    brings("the other class", &s.quiet(), 0x60, 2);
+    pause(&mut s, 1, 0);
+    sent.extend(s.quiet());
+    brings("the paused class", &sent, 0, 9);
+}
+
+fn pause_of_long_responses(bench: &mut Bench) {
+    let (mut s, source, second) = two_classes(bench);
+    let mut read = s.request(Opcode::RcReadRequest);
+    if let Some(reth) = &mut read.ext.reth {
+        (reth.va, reth.rkey, reth.dma_len) = (source.addr, source.key, LENGTH as u32);
+    }
+    let first = read.bth.psn;
+    let mut ask = |s: &mut Script, qpn, number| {
+        read.bth.dest_qp = qpn;
+        read.bth.psn = first.add((number * LENGTH / MTU) as u32);
+        s.hand(&build(&read, &[]));
+    };
+    for number in 0..2 {
+        let qpn = s.qpn;
+        ask(&mut s, qpn, number);
+    }
+    let (_, mut sent) = s.until_sent(40_000).expect("the first packet");
+    pause(&mut s, 1, LONG);
+    sent.extend(s.quiet());
+    for number in 0..2 {
+        ask(&mut s, second, number);
+    }
+    brings("the other class", &s.quiet(), 0x60, 2);
+    pause(&mut s, 1, 0);
+    sent.extend(s.quiet());
+    brings("the paused class", &sent, 0, 2);
 }
 
 fn pause_not_obeyed(bench: &mut Bench) {

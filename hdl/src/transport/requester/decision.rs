@@ -130,6 +130,8 @@ payload! {
         push_ready: Bit,
         /// The queue pair has something to retire.
         push_list: Bit,
+        /// With `push_ready`: not before its class is open.
+        held: Bit,
         /// It stands in the ready FIFO afterwards.
         queued: Bit,
         /// It went into error.

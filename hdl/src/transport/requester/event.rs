@@ -53,6 +53,10 @@ payload! {
         length: Bits<32>,
         /// Start: a READ or atomic.
         answered: Bit,
+        /// Start: its class is closed.
+        held: Bit,
+        /// With `held`: that class.
+        packet_class: Bits<2>,
         /// Start: waits until no READ or atomic is outstanding.
         fence: Bit,
         /// Retired: READs and atomics taken off.

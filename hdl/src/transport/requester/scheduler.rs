@@ -5,9 +5,13 @@
 //! they are reserved by it, and `credit` gives back what was not used or has been taken out of the buffer. `shared` says that
 //! the buffer holds slots of more than one queue pair, or did since it was empty.
 //!
+//! A queue pair of a class that is closed waits beside the FIFO ([`HeldQueues`]).
+//!
 //! While no queue pair is ready and slots are free a doorbell passes with `fetches`: 8 slots are reserved for it too, and it
 //! is its own Fetch event, if its queue pair is not ready already.
 use super::event::{SqEvent, SqEventKind};
+use super::held_queues::HeldQueues;
+use crate::egress::CLASSES;
 use crate::prelude::*;
 
 /// Scheduler of 2^Q queue pairs over a buffer of 2^B slots.
@@ -20,6 +24,12 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     pub push: Signal<In, Bit>,
     /// Which.
     pub push_qpn: Signal<In, Bits<16>>,
+    /// Not before its class is open.
+    pub push_held: Signal<In, Bit>,
+    /// That class.
+    pub push_class: Signal<In, Bits<2>>,
+    /// Classes of which nothing is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
     /// Paced queue pairs whose start has come; they wait for a cycle in which no other becomes ready.
     pub released: StreamIn<Bits<16>>,
     /// Slots given back in this cycle.
@@ -33,6 +43,7 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     /// WQEs of another queue pair wait behind those of one.
     pub shared: Signal<Out, Bit>,
     fifo: Fifo<Bits<16>, Q>,
+    held: HeldQueues<Q>,
     #[init(Reg::new((1u64 << B).to_bits()))]
     free: Reg<Bits<10>>,
     /// Slots were given to a doorbell in the cycle before.
@@ -65,12 +76,20 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
 
     #[kernel]
     fn update(&mut self) {
-        fifo.s.valid = push | released.valid;
-        fifo.s.payload = push_qpn;
-        if !push {
+        let ready = push & !push_held;
+        held.push = push & push_held;
+        held.qpn = push_qpn;
+        held.packet_class = push_class;
+        held.closed = closed;
+        fifo.s.valid = ready | released.valid | held.m.valid;
+        fifo.s.payload = held.m.payload;
+        if ready {
+            fifo.s.payload = push_qpn;
+        } else if released.valid {
             fifo.s.payload = released.payload;
         }
-        released.ready = !push;
+        released.ready = !ready;
+        held.m.ready = !ready & !released.valid;
         let issue = fifo.m.valid & (m.ready | !valid) & !claimed & free.slice::<7>(3).any();
         fifo.m.ready = issue;
         if issue {

@@ -25,6 +25,8 @@ use super::send_types::{CheckedWqe, KeyDone, KeyRequest, SendEntry};
 use super::wqe_start::WqeStart;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::cell::count::one_less;
+use crate::egress::CLASSES;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
 /// The segmenter for 2^Q queue pairs; the same for every width of the data path.
@@ -34,6 +36,10 @@ pub struct Segmenter<const Q: usize> {
     pub clock: ClkRst,
     /// Checked WQEs.
     pub s: StreamIn<CheckedWqe>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
+    /// Classes of which nothing is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
     /// Writes `entry` into the entry table.
     pub entry_we: Signal<In, Bit>,
     /// Where: 16 * `tag` + number.
@@ -130,7 +136,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
     fn update(&mut self) {
         forward!(s <= starts.s);
         forward!(start <= starts.start);
-        copy!(starts <= self; grant_valid, grant);
+        copy!(starts <= self; grant_valid, grant, classes, closed);
         forward!(key <= starts.key);
         forward!(key_done <= starts.key_done);
         forward!(flushed <= starts.flushed);
@@ -261,6 +267,8 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         forward!(gather <= pieces.m);
         piece_cut_q = step & has_bytes;
         let cut = spent & last_run;
+        starts.cut = cut;
+        starts.cut_wqe = wqe;
         let enters = starts.m.valid & walk.s.ready;
         assert!(open.any() | !cut, "a part ends that has begun");
         if enters & !cut {

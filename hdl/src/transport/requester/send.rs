@@ -7,6 +7,8 @@ use super::wqe_check::WqeCheck;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
 use crate::bus::types::{Activity, FetchedWqe, GatherCmd, ReadIssue, Recall, TxDesc};
+use crate::egress::CLASSES;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
 /// Send WQEs of 2^Q queue pairs.
@@ -26,6 +28,12 @@ pub struct SendPath<const Q: usize> {
     pub sq_image: Signal<In, SqCtx>,
     /// Address vector.
     pub av_image: Signal<In, AvCtx>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
+    /// Classes of which nothing is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
     /// Slots are on their way.
@@ -83,6 +91,8 @@ impl<const Q: usize> Logic for SendPath<Q> {
         check.image_qpn = image_qpn;
         check.sq_image = sq_image;
         check.av_image = av_image;
+        copy!(check <= self; mac, classes);
+        copy!(segmenter <= self; classes, closed);
         forward!(s <= check.s);
         check.more = more;
         forward!(mr <= check.mr);

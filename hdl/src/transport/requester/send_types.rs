@@ -4,6 +4,7 @@ use super::grant::StartGrant;
 use crate::bus::payload::payload;
 use crate::bus::types::image::SqCtx;
 use crate::bus::types::{FetchedWqe, KeyChange};
+use crate::egress::types::PathMark;
 use crate::prelude::*;
 
 payload! {
@@ -51,6 +52,10 @@ payload! {
         handle: Bits<2>,
         /// The handle is of the protection domain of the queue pair.
         handle_is_own: Bit,
+        /// What of both paths says the class.
+        path_mark: PathMark,
+        /// See `path_mark`.
+        handle_mark: PathMark,
     }
 
     /// What of a send WQE the checks behind the slot need (`wqe_head` to `wqe_check`).
@@ -113,6 +118,12 @@ payload! {
         mtu: Bits<3>,
         /// Kind of its path, see [`lane_of`](crate::bus::path::lane_of).
         path: Bits<2>,
+        /// Priority of its packets.
+        prio: Bits<3>,
+        /// They go to the port itself.
+        own: Bit,
+        /// Its class is closed: nothing of it is to start.
+        held: Bit,
         /// Completion queue.
         cqn: Bits<16>,
         /// PSNs of the message.

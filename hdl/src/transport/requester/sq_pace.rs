@@ -69,8 +69,8 @@ impl Logic for SqPace {
 
     #[kernel]
     fn update(&mut self) {
-        // released for one slot of a WQE that has more: it may go on, its start has come
-        let goes_on = (sq_event.kind == SqEventKind::Refetch) & state.single;
+        // released for one slot of a WQE that has more, or for what its class holds up: it may go on, its start has come
+        let goes_on = ((sq_event.kind == SqEventKind::Refetch) & state.single) | decision.held;
         paces = terms.paced & !goes_on;
         wants = pushes & paces;
         paced = paces;

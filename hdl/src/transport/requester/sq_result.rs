@@ -43,6 +43,10 @@ pub struct SqResults {
     pub report: Signal<Out, Valid<SendReport>>,
     /// The queue pair has something to fetch, and is not paced.
     pub ready_valid: Signal<Out, Bit>,
+    /// With `ready_valid`: not before its class is open.
+    pub ready_held: Signal<Out, Bit>,
+    /// That class.
+    pub ready_class: Signal<Out, Bits<2>>,
     /// The queue pair has something to retire.
     pub list_valid: Signal<Out, Bit>,
     /// Queue pair of the two lists.
@@ -96,6 +100,8 @@ pub struct SqResults {
 
     // stage W
     w_ready: Reg<Bit>,
+    w_held: Dff<Bit>,
+    w_class: Dff<Bits<2>>,
     w_list: Reg<Bit>,
     w_qpn: Dff<Bits<16>>,
     w_fetch: Reg<Bit>,
@@ -211,6 +217,8 @@ impl Logic for SqResults {
         feedback.decision = decision;
         report = feedback.report;
         w_ready = pushes & !pace.paces;
+        w_held = decision.held;
+        w_class = sq_event.packet_class;
         w_list =
             valid & decision.push_list & (!state.listed | (sq_event.kind == SqEventKind::Retire));
         w_qpn = sq_event.qpn;
@@ -300,6 +308,8 @@ impl Logic for SqResults {
         }
 
         ready_valid = w_ready;
+        ready_held = w_held;
+        ready_class = w_class;
         list_valid = w_list;
         list_qpn = w_qpn;
         fetch_valid = v_fetch;

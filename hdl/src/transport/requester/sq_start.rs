@@ -94,6 +94,13 @@ impl Logic for SqStart {
                         out.action = SendAction::Execute;
                         next.executing = true;
                         out.stop = true;
+                    } else if terms.running & terms.room & !terms.differs & sq_event.held {
+                        // as one that is not whole, but it waits for its class
+                        out.stop = true;
+                        out.push_ready = true;
+                        out.held = true;
+                        next.lengthy = true;
+                        next.single = false;
                     } else if terms.running & terms.room & !terms.differs {
                         out.action = SendAction::Send;
                         next.next_psn = state.next_psn + terms.part;

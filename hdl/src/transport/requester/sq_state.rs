@@ -68,6 +68,10 @@ pub struct SqStateTable<const Q: usize> {
     pub granted: Signal<Out, Bits<16>>,
     /// The queue pair has something to fetch.
     pub ready_valid: Signal<Out, Bit>,
+    /// With `ready_valid`: not before its class is open.
+    pub ready_held: Signal<Out, Bit>,
+    /// That class.
+    pub ready_class: Signal<Out, Bits<2>>,
     /// The queue pair has something to retire.
     pub list_valid: Signal<Out, Bit>,
     /// Queue pair of the two lists.
@@ -212,7 +216,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         renewal = results.renewal;
         round_trip.report = results.report;
         feedback = round_trip.feedback;
-        ready_valid = results.ready_valid;
+        copy!(self <= results; ready_valid, ready_held, ready_class);
         list_valid = results.list_valid;
         list_qpn = results.list_qpn;
         fetch_valid = results.fetch_valid;

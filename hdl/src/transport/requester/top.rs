@@ -11,6 +11,8 @@ use crate::bus::types::{
     TxDesc,
 };
 use crate::bus::valid::Valid;
+use crate::egress::CLASSES;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 use crate::transport::congestion::types::CongestionEvent;
@@ -59,6 +61,12 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub sq_image: Signal<In, SqCtx>,
     /// Address vector.
     pub av_image: Signal<In, AvCtx>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
+    /// Classes of which no request is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
     /// Reads of WQEs.
     pub read: StreamOut<ReadReq>,
     /// Their answers.
@@ -186,6 +194,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         send.image_qpn = image_qpn;
         send.sq_image = sq_image;
         send.av_image = av_image;
+        copy!(send <= self; mac, classes, closed);
+        queues.closed = closed;
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);
         fetch_due = queues.fetches.busy;

@@ -44,6 +44,7 @@ use super::wqe_head::WqeHead;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
 use crate::bus::types::{FetchedWqe, MrReq, MrRight, if_there};
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
 const MOST_INSIDE: u64 = 15;
@@ -65,6 +66,10 @@ pub struct WqeCheck<const Q: usize> {
     pub sq_image: Signal<In, SqCtx>,
     /// Address vector.
     pub av_image: Signal<In, AvCtx>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
     /// Slots are on their way.
@@ -198,6 +203,8 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         context.image_qpn = image_qpn;
         context.sq_image = sq_image;
         context.av_image = av_image;
+        context.mac = mac;
+        head.classes = classes;
         forward!(s <= context.s);
         let fetched = context.slot.fetched;
 

@@ -6,6 +6,7 @@ use super::send_types::{Handle, SlotContext};
 use crate::bus::path::kind_of;
 use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::{AvCtx, SqCtx};
+use crate::egress::path_marks::PathMarks;
 use crate::prelude::*;
 
 /// Tables of 2^Q queue pairs and as many address handles, in front of the checks.
@@ -25,6 +26,8 @@ pub struct WqeContext<const Q: usize> {
     pub sq_image: Signal<In, SqCtx>,
     /// Address vector.
     pub av_image: Signal<In, AvCtx>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
     /// A slot is there.
@@ -45,6 +48,8 @@ pub struct WqeContext<const Q: usize> {
     images: Ram<SqCtx, Q>,
     paths: Ram<Bits<2>, Q>,
     handles: Ram<Handle, Q>,
+    path_marks: PathMarks<Q>,
+    handle_marks: PathMarks<Q>,
     valid_1: Reg<Bit>,
     fetched_1: Dff<FetchedWqe>,
     joins_1: Dff<Bit>,
@@ -75,6 +80,14 @@ impl<const Q: usize> Logic for WqeContext<Q> {
             path: kind,
             pd: av_image.pd,
         };
+        path_marks.we = av_we;
+        path_marks.number = image_qpn;
+        path_marks.av = av_image;
+        path_marks.mac = mac;
+        handle_marks.we = ah_we;
+        handle_marks.number = image_qpn;
+        handle_marks.av = av_image;
+        handle_marks.mac = mac;
 
         // stage 1: tables are read
         let go_1 = valid_1 & (!valid_2 | load);
@@ -87,6 +100,10 @@ impl<const Q: usize> Logic for WqeContext<Q> {
         paths.raddr = s.payload.qpn.low::<Q>();
         handles.re = take;
         handles.raddr = s.payload.slot.slice::<Q>(64);
+        path_marks.re = take;
+        path_marks.raddr = s.payload.qpn.low::<Q>();
+        handle_marks.re = take;
+        handle_marks.raddr = s.payload.slot.slice::<Q>(64);
         if go_1 {
             valid_1 = false;
         }
@@ -111,6 +128,8 @@ impl<const Q: usize> Logic for WqeContext<Q> {
                 path: paths.rdata,
                 handle: handles.rdata.path,
                 handle_is_own: handles.rdata.pd == images.rdata.pd,
+                path_mark: path_marks.mark,
+                handle_mark: handle_marks.mark,
             };
         }
         valid = valid_2;

@@ -11,6 +11,8 @@ use super::send_types::{CheckedWqe, SlotContext, WqeShape};
 use crate::bus::types::FetchedWqe;
 use crate::bus::types::image::{SendWqe, SqCtx};
 use crate::bus::unpack::Unpack;
+use crate::egress::class_of::priority_of;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
 const CQE_SEND: u8 = cqe::SEND;
@@ -41,6 +43,8 @@ pub struct WqeHead<const Q: usize> {
     pub load: Signal<In, Bit>,
     /// The slot that came.
     pub slot: Signal<In, SlotContext>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
     /// Where its entries stand.
     pub tag: Signal<In, Bits<5>>,
     /// Slots the WQE says it has, 1 to 5.
@@ -165,6 +169,11 @@ impl<const Q: usize> Logic for WqeHead<Q> {
         let head = as_wqe.image;
         let is_local = is_local_op(head);
         let listed = entries_q.any();
+        let mark = if image.qp_type == UD {
+            slot.handle_mark
+        } else {
+            slot.path_mark
+        };
         if load {
             wqe_q = CheckedWqe {
                 qpn: fetched.qpn,
@@ -191,6 +200,9 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                 } else {
                     slot.path
                 },
+                prio: priority_of(classes, mark.dscp, mark.tagged, mark.pcp),
+                own: mark.own,
+                held: false,
                 cqn: image.cqn,
                 packets: 0,
                 length: head.length,

@@ -9,13 +9,21 @@
 //! ```
 //!
 //! Grants come in the order of the questions. An incomplete WQE gives the event Refetch, which has no grant.
+//!
+//! While enough is granted and not cut into packets, the next waits ([`PartCount`]). One whose class is closed
+//! ([`class_gate`](crate::egress::class_gate)) waits for 64 cycles, the next ones of that class no more. Then it asks with `held`: if
+//! it is to send, its send queue fetches it again when the class is open.
 use ferroce_proto::abi::cq::opcode::BIND_MW;
 use ferroce_proto::abi::cq::status::{MW_BIND_ERR, WR_FLUSH_ERR};
 
 use super::event::*;
 use super::grant::{SendAction, SendCompletion, StartGrant};
+use super::part_count::PartCount;
 use super::send_types::{CheckedWqe, GrantedWqe, KeyDone, KeyRequest};
 use crate::bus::types::{Activity, KeyChange};
+use crate::egress::CLASSES;
+use crate::egress::class_of::class_of_priority;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
 /// The block.
@@ -25,6 +33,14 @@ pub struct WqeStart {
     pub clock: ClkRst,
     /// Checked WQEs.
     pub s: StreamIn<CheckedWqe>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
+    /// Classes of which nothing is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
+    /// A part is cut to its end.
+    pub cut: Signal<In, Bit>,
+    /// Its WQE.
+    pub cut_wqe: Signal<In, CheckedWqe>,
     /// Start, Refetch and Executed events.
     pub start: StreamOut<SqEvent>,
     /// A grant arrives.
@@ -46,6 +62,10 @@ pub struct WqeStart {
     started: Fifo<CheckedWqe, 3>,
     grants: Bypass<StartGrant, 4>,
     flush: SkidRam<CheckedWqe>,
+    count: PartCount,
+    /// Classes that were waited for, and are closed still.
+    slow: Reg<Bits<CLASSES>>,
+    waited: Reg<Bits<7>>,
     /// The turn of `key_done`.
     executed: Reg<Bit>,
     no_event: Zero<SqEvent>,
@@ -58,8 +78,28 @@ impl Logic for WqeStart {
     #[kernel]
     fn update(&mut self) {
         // ask
-        asked.s.valid = s.valid & started.s.ready;
+        let packet_class = class_of_priority(classes, s.payload.prio);
+        let mut of = bits::<CLASSES>(0);
+        for c in 0..CLASSES {
+            of = of.replace_bit(c, packet_class == c);
+        }
+        let needs = !s.payload.own & !s.payload.status.any() & !s.payload.incomplete;
+        let closes = needs & (of & closed).any();
+        // a queue that is full for a moment is waited for
+        let waits = closes & !(of & slow).any();
+        let goes = count.ample & !waits;
+        slow = slow & closed;
+        waited = bits::<7>(0);
+        if s.valid & waits {
+            waited = waited + 1;
+            if waited.bit(6) {
+                slow = (slow | of) & closed;
+            }
+        }
+        let enters = s.valid & started.s.ready & asked.s.ready & goes;
+        asked.s.valid = enters;
         asked.s.payload = s.payload;
+        asked.s.payload.held = closes;
         asked.m.ready = start.ready & !executed;
         key_done.ready = start.ready & executed;
         let offers = if executed {
@@ -83,15 +123,16 @@ impl Logic for WqeStart {
             }
             copy!(start.payload <= asked.m.payload;
                 qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
-                signaled);
+                signaled, held);
+            start.payload.packet_class = class_of_priority(classes, asked.m.payload.prio);
         }
         // what is offered stands until it is taken
         if !offers | start.ready {
             executed = key_done.valid & !executed;
         }
-        started.s.valid = s.valid & !s.payload.incomplete & asked.s.ready;
+        started.s.valid = enters & !s.payload.incomplete;
         started.s.payload = s.payload;
-        s.ready = started.s.ready & asked.s.ready;
+        s.ready = started.s.ready & asked.s.ready & goes;
         grants.s.valid = grant_valid;
         grants.s.payload = grant;
 
@@ -132,6 +173,12 @@ impl Logic for WqeStart {
                 | (flushes & flush.s.ready)
                 | (executes & key.ready)
                 | (sends & m.ready));
+        count.enters = enters & !s.payload.incomplete;
+        count.entering = s.payload;
+        count.drops = accept & !sends;
+        count.dropping = wqe;
+        count.ends = cut;
+        count.ending = cut_wqe;
         started.m.ready = accept;
         grants.m.ready = accept;
         activity.busy = s.valid | started.m.valid;

@@ -112,6 +112,7 @@ impl Rig {
             "cnp.valid",
             "congestion.enable",
             "left_valid",
+            "closed",
             "piece_read",
             "change_done",
         ] {

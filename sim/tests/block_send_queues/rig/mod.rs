@@ -171,6 +171,8 @@ pub(crate) struct Rig {
     /// Grants that are to be cut; nothing is read for them.
     uncut: u64,
     pub(crate) refetches: u64,
+    /// Grants of nothing.
+    pub(crate) drops: u64,
     pub(crate) failures: Vec<Failure>,
     /// Queue pairs whose responder is to fail.
     pub(crate) down: Vec<u64>,
@@ -218,6 +220,7 @@ impl Rig {
             writes: 0xff00,
             uncut: 0,
             refetches: 0,
+            drops: 0,
             failures: Vec::new(),
             down: Vec::new(),
             drained: Vec::new(),
@@ -236,6 +239,7 @@ impl Rig {
             "cnp.valid",
             "congestion.enable",
             "left_valid",
+            "closed",
             "part_cut",
             "piece_cut",
             "piece_read",
@@ -262,7 +266,7 @@ impl Rig {
         rig
     }
 
-    fn set(&mut self, name: &str, value: u64) {
+    pub(crate) fn set(&mut self, name: &str, value: u64) {
         let input = self.bench.dut().input(name).expect("a port");
         self.bench.dut_mut().set(input, value);
     }

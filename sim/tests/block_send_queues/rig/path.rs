@@ -68,6 +68,7 @@ impl Rig {
     }
 
     fn ask(&mut self, wqe: &Partial, refused: u8) {
+        let held = self.bench.rng().f64() < self.wire.held;
         let qp = &self.qps[wqe.qpn as usize];
         let place = qp.messages.iter().rposition(|m| m.index == wqe.index);
         let item = self.start.item().with("kind", START);
@@ -86,6 +87,7 @@ impl Rig {
             item = item
                 .with("packets", packets.into())
                 .with("status", status.into())
+                .with("held", u64::from(status == 0 && held))
                 .with("length", m.post.length.into())
                 .with("answered", m.post.kind.is_answered().into())
                 .with("fence", m.post.fence.into())
@@ -119,6 +121,7 @@ impl Rig {
         let fresh = grant("fresh") == 1;
         let incarnation = grant("incarnation");
         if action == 0 {
+            self.drops += 1;
             return;
         }
         let qp = &mut self.qps[qpn as usize];

@@ -14,6 +14,8 @@ pub(crate) struct Wire {
     pub(crate) loss: f64,
     /// A SEND finds no receive buffer.
     pub(crate) rnr: f64,
+    /// The class of a WQE that asks to start is closed.
+    pub(crate) held: f64,
     /// Answers nothing at all.
     pub(crate) no_answer: bool,
     /// NAK with this syndrome for this PSN, counted from the first.
@@ -32,6 +34,7 @@ impl Default for Wire {
             delay: 100,
             loss: 0.0,
             rnr: 0.0,
+            held: 0.0,
             no_answer: false,
             refuse: None,
             lose: None,

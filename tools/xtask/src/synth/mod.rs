@@ -13,7 +13,6 @@ mod yosys;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use ferroce_hdl::egress;
 use ferroce_hdl::emit::{Module, block_of};
 use ferroce_hdl::engine::builds::{self, STANDARD};
 use ferroce_proto::abi::regs::Params;
@@ -61,7 +60,7 @@ const BLOCKS: [&str; 31] = [
     "class_port",
     "class_entry",
     "passage",
-    "class_room",
+    "class_gate",
     "send",
     "qp_events",
     "csr",
@@ -264,17 +263,9 @@ fn write_page(record: &Record) -> Result<()> {
     put(PAGE, &page::page(record))
 }
 
-/// The modules of the standard build, and of the blocks that are not part of it yet; children before parents.
+/// The modules of the standard build; children before parents.
 fn modules(width: usize) -> Result<Vec<Module>> {
-    let mut modules = builds::verilog(width).map_err(anyhow::Error::msg)?.modules;
-    let room = egress::room(width).map_err(|errors| anyhow!("{errors:?}"))?;
-    let more: Vec<_> = room
-        .modules
-        .into_iter()
-        .filter(|new| modules.iter().all(|module| module.name != new.name))
-        .collect();
-    modules.extend(more);
-    Ok(modules)
+    Ok(builds::verilog(width).map_err(anyhow::Error::msg)?.modules)
 }
 
 fn blocks(design: &[Module], quick: bool) -> Result<Vec<Job>> {

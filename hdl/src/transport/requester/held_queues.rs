@@ -1,0 +1,95 @@
+//! Send queues whose START was refused, until their class is open.
+//!
+//! They go round: one of a class that is open leaves, the others go to the tail. Each is fetched again, so no more than one leaves in
+//! 16 cycles: of a class that closes again soon few are fetched for nothing. One leaves in 4096 cycles whatever is closed: a queue
+//! pair may have another class by then, as its number may have another owner.
+//!
+//! Latency: with N that wait, N cycles to look at all.
+//!
+//! Assumes: no queue pair is here twice.
+#![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use crate::bus::payload::payload;
+use crate::egress::CLASSES;
+use crate::prelude::*;
+
+payload! {
+    /// A queue pair that waits for its class.
+    HeldQueue {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Class.
+        packet_class: Bits<2>,
+    }
+}
+
+/// Up to 2^Q queue pairs.
+#[derive(Block)]
+pub struct HeldQueues<const Q: usize> {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// One comes.
+    pub push: Signal<In, Bit>,
+    /// Which.
+    pub qpn: Signal<In, Bits<16>>,
+    /// Its class.
+    pub packet_class: Signal<In, Bits<2>>,
+    /// Classes that are closed.
+    pub closed: Signal<In, Bits<CLASSES>>,
+    /// Those that may try again.
+    pub m: StreamOut<Bits<16>>,
+    waiting: Fifo<HeldQueue, Q>,
+    out: Reg<Bit>,
+    out_qpn: Dff<Bits<16>>,
+    /// Cycles since one left.
+    since: Reg<Bits<5>>,
+    time: Reg<Bits<12>>,
+    retries: Reg<Bit>,
+}
+
+impl<const Q: usize> Logic for HeldQueues<Q> {
+    describe!(
+        "held_queues",
+        format!("q{Q}"),
+        "Send queues that wait until their class is open."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        let head = waiting.m.payload;
+        let mut opens = retries;
+        for c in 0..CLASSES {
+            if (head.packet_class == c) & !closed.bit(c) {
+                opens = true;
+            }
+        }
+        // what comes goes before what goes round
+        let looks = waiting.m.valid & !push & !out & since.bit(4);
+        let leaves = looks & opens;
+        waiting.m.ready = looks;
+        waiting.s.valid = push | (looks & !opens);
+        waiting.s.payload = head;
+        if push {
+            waiting.s.payload.qpn = qpn;
+            waiting.s.payload.packet_class = packet_class;
+        }
+        assert!(!push | waiting.s.ready, "a send queue waits twice");
+        time += 1;
+        if !since.bit(4) {
+            since += 1;
+        }
+        if m.ready {
+            out = false;
+        }
+        if leaves {
+            out = true;
+            out_qpn = head.qpn;
+            since = bits::<5>(0);
+            retries = false;
+        }
+        if !time.any() & waiting.m.valid {
+            retries = true;
+        }
+        m.valid = out;
+        m.payload = out_qpn;
+    }
+}

@@ -1,0 +1,94 @@
+//! Counts what was granted and is not cut into packets yet, in units of 64 bytes of frames: the next WQE waits while there is enough.
+//!
+//! `ample` follows what enters after four cycles, so behind a part of a KiB or more the next waits for these. Of shorter ones some
+//! more enter.
+use super::send_types::CheckedWqe;
+use crate::egress::class_gate::MOST_AHEAD;
+use crate::prelude::*;
+
+/// Units from which on no more is granted.
+const ENOUGH: u64 = 480;
+/// Units of the largest part: 64 KiB of payload in 128 packets.
+const LARGEST: u64 = 1024 + 2 * 128 + 2;
+/// Cycles from a WQE that enters to `ample`.
+const DELAY: u64 = 4;
+/// Units of the largest part below a KiB, of packets of 128 bytes.
+const SHORT: u64 = 16 + 2 * 8 + 2;
+
+const _: () = assert!(ENOUGH + LARGEST + (DELAY + 1) * SHORT <= MOST_AHEAD);
+
+/// The counter.
+#[derive(Block)]
+pub struct PartCount {
+    /// Clock and reset.
+    pub clock: ClkRst,
+    /// A WQE is to ask for its grant.
+    pub enters: Signal<In, Bit>,
+    /// Which.
+    pub entering: Signal<In, CheckedWqe>,
+    /// It sends nothing.
+    pub drops: Signal<In, Bit>,
+    /// Which.
+    pub dropping: Signal<In, CheckedWqe>,
+    /// A part is cut to its end.
+    pub ends: Signal<In, Bit>,
+    /// Of which.
+    pub ending: Signal<In, CheckedWqe>,
+    /// The next may enter.
+    pub ample: Signal<Out, Bit>,
+    come: Reg<Bits<16>>,
+    dropped: Reg<Bits<16>>,
+    ended: Reg<Bits<16>>,
+    came: Reg<Bits<16>>,
+    gone: Reg<Bits<16>>,
+    ahead: Reg<Bits<16>>,
+    few: Reg<Bit>,
+    /// Cycles until the latest part shows in `few`.
+    hidden: Reg<Bits<3>>,
+}
+
+/// Units that a part of a WQE can fill, at most: its payload, and of each packet two more for headers and what is not whole.
+#[kernel_fn]
+fn units(counts: Bit, wqe: CheckedWqe) -> Bits<16> {
+    let mut payload = wqe.length.slice::<10>(6).resize::<16>();
+    if wqe.length.slice::<16>(16).any() {
+        payload = bits::<16>(1024);
+    }
+    let mut packets = wqe.packets.low::<7>().resize::<16>();
+    if wqe.packets.slice::<17>(7).any() {
+        packets = bits::<16>(128);
+    }
+    // a READ or atomic is one packet without payload
+    if wqe.answered {
+        payload = bits::<16>(0);
+        packets = bits::<16>(1);
+    }
+    let sum = payload + (packets << 1) + 1;
+    let units: Bits<16> = if counts { sum } else { 0 };
+    units
+}
+
+impl Logic for PartCount {
+    describe!(
+        "part_count",
+        "Counts what was granted and is not cut into packets yet."
+    );
+
+    #[kernel]
+    fn update(&mut self) {
+        come = units(enters, entering);
+        dropped = units(drops, dropping);
+        ended = units(ends, ending);
+        came = come;
+        gone = dropped + ended;
+        ahead = ahead + came - gone;
+        few = ahead < ENOUGH;
+        if hidden.any() {
+            hidden -= 1;
+        }
+        if enters & !entering.answered & entering.length.slice::<22>(10).any() {
+            hidden = bits::<3>(DELAY);
+        }
+        ample = few & !hidden.any();
+    }
+}
