@@ -9,7 +9,7 @@
 //! Each queue pair is in the list once, so there is room. One with atomics left is listed again when the rkey of its latest
 //! one is checked. What stands here waits for host memory alone.
 //!
-//! Throughput: an atomic a cycle, of one queue pair one in some 15. At most 16 run at once.
+//! Throughput: an atomic a cycle, of one queue pair when the one before is checked. At most 16 run at once.
 use super::atomic_types::*;
 use crate::bus::dma::MR_LATENCY;
 use crate::bus::types::{Activity, MrReq, MrRight};
