@@ -205,7 +205,7 @@ impl Logic for ReplyRules {
         next.dead = next.dead | out.fails;
         running.op = op;
         running.current = current;
-        running.enters = out.enters & op.runs;
+        running.enters = (op.kind == OpKind::Reply) & open & !refused & op.runs;
         running.dead = state.dead;
         running.state = state.running;
         next.running = running.next_state;
