@@ -22,7 +22,7 @@
 //! What follows that NAK `reply` drops. It names the first message that failed; the [`PlaceError`]s of further ones find
 //! the queue pair in error.
 //!
-//! Throughput: a token a cycle, both ways by turns. Latency: 3 cycles; through the queue 5, or 2 behind the verdict.
+//! Throughput: a token a cycle, both ways by turns. Latency: 2 cycles; through the queue 4, or 2 behind the verdict.
 //! Assumes: `verdict` comes for every token with `completes`, in their order, also when the token is dropped.
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 
@@ -49,13 +49,9 @@ pub struct AckHold<const Q: usize> {
 
     /// A token that came.
     there: Reg<Bit>,
-    came: Dff<AckToken>,
-    /// A token that was queued when it came is of the same queue pair.
-    follows: Dff<Bit>,
-    /// The token in front of it, and whether that goes into the queue.
-    decided: Reg<Bit>,
     token: Dff<AckToken>,
-    waits: Dff<Bit>,
+    /// The token before it was queued when it came, and is of the same queue pair.
+    follows: Dff<Bit>,
     /// Of each queue pair: tokens queued before its latest one, modulo 2^16.
     latest: Ram<Bits<16>, Q>,
     /// It is written after reset; until then no token is taken.
@@ -85,36 +81,24 @@ impl<const Q: usize> Logic for AckHold<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        // second stage: past the queue, or into it; a few places are left for verdicts that come before their token
-        let room = !(queue.level.slice::<6>(3).all() | queue.level.bit(9));
-        let enters = decided & waits & room;
-        merge.s[0].valid = decided & !waits;
-        merge.s[0].payload = token;
-        let passes = decided & !waits & merge.s[0].ready;
-        let goes_on = !decided | enters | passes;
-
-        // first stage: which of both
+        // the token: past the queue, or into it; a few places are left for verdicts that come before their token
         // the latest one of its queue pair is from `left` on and before `queued`: two comparisons side by side, where a
         // difference and its comparison would follow each other
         let from = latest.rdata >= left.low::<16>();
         let until = latest.rdata < queued.low::<16>();
         let turned = queued.bit(16) ^ left.bit(16);
         let queues = (from & until) | (turned & (from | until));
-        // the RAM does not know of the token in front yet
-        let in_front = decided & waits;
-        let same = came.qpn.low::<Q>() == token.qpn.low::<Q>();
-        let behind = follows | queues | (in_front & same);
-        let reply_queues = reply_waits | (in_front & token.reply);
-        if goes_on {
-            decided = there;
-            token = came;
-            waits = came.completes | behind | (came.reply & reply_queues);
-        }
-        let free = swept & (!there | goes_on);
+        let waits = token.completes | follows | queues | (token.reply & reply_waits);
+        let room = !(queue.level.slice::<6>(3).all() | queue.level.bit(9));
+        let enters = there & waits & room;
+        merge.s[0].valid = there & !waits;
+        merge.s[0].payload = token;
+        let passes = there & !waits & merge.s[0].ready;
+        let free = swept & (!there | enters | passes);
         s.ready = free;
         if free {
             there = s.valid;
-            came = s.payload;
+            token = s.payload;
             follows = enters & (s.payload.qpn.low::<Q>() == token.qpn.low::<Q>());
         }
         latest.re = free;
@@ -176,12 +160,11 @@ impl<const Q: usize> Logic for AckHold<Q> {
         forward!(m <= merge.m);
         forward!(errors <= failed.m);
         let some = queue.level.any();
-        activity.busy = s.valid | there | decided | some | merge.m.valid;
+        activity.busy = s.valid | there | some | merge.m.valid;
         // what passes beside the queue does not count while a token waits in it: it may come for ever
         activity.moved = leaves | (passes & !some);
         activity.level = queue.level.resize::<10>()
             + if_there(there, bits::<10>(1))
-            + if_there(decided, bits::<10>(1))
             + if_there(merge.m.valid, bits::<10>(2))
             + if_there(s.valid, bits::<10>(2));
     }
