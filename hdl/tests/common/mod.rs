@@ -20,13 +20,7 @@ pub(crate) fn accepted(test: &str, design: &Design) {
     let folder = folder(test);
     design.write(&folder).expect("writes below target/tmp");
     let top = format!("{}.v", design.top);
-    let lint = [
-        "--lint-only",
-        "-Wall",
-        "--top-module",
-        &design.top,
-        &top,
-    ];
+    let lint = ["--lint-only", "-Wall", "--top-module", &design.top, &top];
     run(Command::new("verilator").args(lint).current_dir(&folder));
     if !present("yosys") {
         assert!(

@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
 use crate::{
-    bench, conformance, coverage, docs, fabric, formal, fuzz, hostile, interop, mutate, pyverbs, release,
-    seeded, soak, synth, test,
+    bench, conformance, coverage, docs, fabric, formal, fuzz, hostile, interop, mutate, pyverbs,
+    release, seeded, soak, synth, test,
 };
 
 /// Tasks of the Ferroce project.

@@ -201,8 +201,12 @@ impl Logic for ReplyRules {
             }
             _ => {}
         }
-        next.listed = next.listed | out.lists;
-        next.dead = next.dead | out.fails;
+        if out.lists {
+            next.listed = true;
+        }
+        if out.fails {
+            next.dead = true;
+        }
         running.op = op;
         running.current = current;
         running.enters = (op.kind == OpKind::Reply) & open & !refused & op.runs;
