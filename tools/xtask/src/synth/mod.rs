@@ -12,7 +12,7 @@ mod yosys;
 
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use ferroce_hdl::emit::{Module, block_of};
 use ferroce_hdl::engine::builds::{self, STANDARD};
 use ferroce_proto::abi::regs::Params;
