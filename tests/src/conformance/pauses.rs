@@ -137,6 +137,7 @@ fn pause_of_one_class(bench: &mut Bench) {
 /// A card with a second queue pair, of another class than the first; and memory to send from.
 fn two_classes(bench: &mut Bench) -> (Script, Mr, u32) {
     let options = QpOptions {
+        timeout: 20,
         max_rd_atomic: 16,
         ..QpOptions::default()
     };

@@ -13,15 +13,21 @@ use super::{cases, check, check_bytes, ud};
 
 cases! {
     pause_before_a_command, CLASSES, "abi cmd", "A queue pair is in RESET when what of it waits in a paused class has left.";
-    pause_before_an_address_handle, CLASSES | feature::UD | feature::VLAN, "abi cmd", "An address handle changes when the datagrams that wait in a paused class have left for the address of before; other queue pairs do not notice.";
+    pause_before_an_address_handle, CLASSES | feature::UD | feature::VLAN, "abi cmd", "An address handle changes when the datagrams that were begun and wait in a paused class have left for the address of before; other queue pairs do not notice.";
     pause_across_a_reset, CLASSES | feature::UD, "IB1 10.3.1", "Datagrams that wait in a paused class when their queue pair goes through RESET complete none of those that are posted then.";
 }
 
 fn pause_before_a_command(bench: &mut Bench) {
     let (mut s, source) = script(bench, QpOptions::default());
-    let work = write(&s, &source, 8);
+    let work = write(&s, &source, 1 << 14);
+    for _ in 0..15 {
+        s.host.write_slots(s.qpn, &work.slots());
+    }
+    s.host.post_send(s.qpn, &work);
+    // in the midst of them
+    assert!(s.until_sent(40_000).is_some(), "nothing is sent");
     pause(&mut s, 1, LONG);
-    check("packets", s.post(&work).len(), 0);
+    s.quiet();
     let reset = CmdHead {
         opcode: opcode::MODIFY_QP,
         index: s.qpn,
@@ -33,7 +39,7 @@ fn pause_before_a_command(bench: &mut Bench) {
     check("packets", s.run(QUIET).len(), 0);
     check("answered", s.host.answer(&command).is_some(), false);
     pause(&mut s, 1, 0);
-    check("packets", s.quiet().len(), 1);
+    check("packets that waited", s.quiet().is_empty(), false);
     let answered = (0..100).any(|_| {
         check("packets later", s.run(200).len(), 0);
         s.host.answer(&command).is_some()
@@ -43,7 +49,8 @@ fn pause_before_a_command(bench: &mut Bench) {
 
 /// A tag moves the payload of what was made without it.
 fn pause_before_an_address_handle(bench: &mut Bench) {
-    const DATAGRAMS: usize = 60;
+    // all are begun before the first has left
+    const DATAGRAMS: usize = 23;
     let (mut s, source) = script(
         bench,
         QpOptions {
@@ -58,12 +65,19 @@ fn pause_before_an_address_handle(bench: &mut Bench) {
         ..QpOptions::default()
     });
     s.host.connect(beside, &peer);
-    pause(&mut s, 1, LONG);
     let piece = |i: usize| source.sge(64 * i as u64, MTU as u32);
     let datagram = |i| Work::datagram(&[piece(i)], 0, 0x11, QKEY);
-    for i in 0..DATAGRAMS {
-        s.host.post_send(s.qpn, &datagram(i));
+    for i in 0..DATAGRAMS - 1 {
+        s.host.write_slots(s.qpn, &datagram(i).slots());
     }
+    s.host.post_send(s.qpn, &datagram(DATAGRAMS - 1));
+    // in the midst of them
+    let mut before = vec![];
+    while before.is_empty() {
+        before = s.run(1);
+    }
+    pause(&mut s, 1, LONG);
+    before.extend(s.quiet());
     s.host.post_send(beside, &Work::send(&[piece(DATAGRAMS)]));
     check("packets", s.quiet().len(), 0);
     let head = CmdHead {
@@ -84,6 +98,7 @@ fn pause_before_an_address_handle(bench: &mut Bench) {
     let (connected, mut sent): (Vec<_>, Vec<_>) = sent
         .into_iter()
         .partition(|p| p.opcode() == Opcode::RcSendOnly);
+    sent.splice(..0, before);
     sent.extend(s.post(&datagram(DATAGRAMS)));
     check("datagrams", sent.len(), DATAGRAMS + 1);
     let data = s.host.contents(&source);
