@@ -631,6 +631,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_AV_REMOTE_QPN FERROCE_FIELD(264, 24)
 /* P_Key. */
 #define FERROCE_AV_PKEY FERROCE_FIELD(288, 16)
+/* Protection domain of an address handle. A queue pair's own vector is of its domain: there it does not count. */
+#define FERROCE_AV_PD FERROCE_FIELD(304, 24)
 
 /* Responder image: what a received packet is checked against, and the receive queue. */
 #define FERROCE_RQ_SIZE 64u
