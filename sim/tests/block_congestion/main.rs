@@ -4,6 +4,8 @@ mod pace;
 mod recorded;
 mod rig;
 mod round_trip;
+mod swift;
+mod swift_queue;
 
 use ferroce_sim::bench;
 use ferroce_sim::model::congestion::Params;

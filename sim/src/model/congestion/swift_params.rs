@@ -79,7 +79,7 @@ impl SwiftParams {
         }
         let ranges = ranges!(
             log_packet 8, 12;
-            base_target 4, (1 << 24) - 1;
+            base_target 4, (1 << 20) - 1;
             ai 1, (1 << 16) - 1;
             beta 0, 1024;
             max_mdf 0, 1024;
