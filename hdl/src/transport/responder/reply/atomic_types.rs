@@ -34,9 +34,27 @@ payload! {
         slot: Bits<4>,
         /// Where the next atomic enters.
         enter_slot: Bits<4>,
-        /// Atomics that run and are not over.
+    }
+
+    /// What becomes of atomics of a queue pair.
+    AtomicNews {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// One runs.
+        starts: Bit,
+        /// One is over.
+        ends: Bit,
+        /// So many behind those that run are void.
+        void: Bits<5>,
+    }
+
+    /// Atomics of a queue pair, modulo 2^5.
+    OverState {
+        /// Over, or void behind those.
+        over: Bits<5>,
+        /// Those that run and are not over.
         running: Bits<5>,
-        /// Atomics behind these that will not run, modulo 2^5.
+        /// Void behind these.
         void: Bits<5>,
     }
 

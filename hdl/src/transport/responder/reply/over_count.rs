@@ -1,9 +1,10 @@
 //! Counts the atomics of each queue pair that are over: a completion waits for those before it (docs/blocks/completion.md).
 //!
-//! Each atomic that came with a token counts once, in the order of its queue pair: when it is over in memory, or when it is
-//! known not to run. The count of `look` is told again and again, in the cycles in which none changes.
+//! Each atomic that came with a token counts once, in the order of its queue pair: when it is over in memory or, if it is
+//! *void* and never runs, when those before it are. The count of `look` is told again and again, in the cycles without news.
 //!
 //! Latency: 3 cycles.
+use super::atomic_types::{AtomicNews, OverState};
 use crate::bus::types::AtomicsOver;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -13,8 +14,8 @@ use crate::prelude::*;
 pub struct OverCount<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// So many more are over.
-    pub more: Signal<In, Valid<AtomicsOver>>,
+    /// What becomes of atomics.
+    pub news: Signal<In, Valid<AtomicNews>>,
     /// Whose count is asked for.
     pub look: Signal<In, Bits<16>>,
     /// A count.
@@ -22,11 +23,11 @@ pub struct OverCount<const Q: usize> {
     /// The sweep after reset is done.
     pub ready: Signal<Out, Bit>,
 
-    counts: Rmw<Bits<5>, Q>,
-    adds_1: Reg<Bit>,
-    more_1: Dff<AtomicsOver>,
-    adds_2: Reg<Bit>,
-    more_2: Dff<AtomicsOver>,
+    counts: Rmw<OverState, Q>,
+    there_1: Reg<Bit>,
+    news_1: Dff<AtomicNews>,
+    there_2: Reg<Bit>,
+    news_2: Dff<AtomicNews>,
     told: Reg<Bit>,
     count: Dff<AtomicsOver>,
 }
@@ -40,19 +41,39 @@ impl<const Q: usize> Logic for OverCount<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        let qpn = if more.valid { more.payload.qpn } else { look };
+        let mut asked = news.payload;
+        if !news.valid {
+            asked.qpn = look;
+        }
         counts.valid = true;
-        counts.addr = qpn.low::<Q>();
-        adds_1 = more.valid;
-        more_1.qpn = qpn;
-        more_1.count = more.payload.count;
-        adds_2 = adds_1;
-        more_2 = more_1;
-        counts.write = adds_2;
-        counts.result = counts.current + more_2.count;
-        told = counts.x_valid & !adds_2;
-        count.qpn = more_2.qpn;
-        count.count = counts.current;
+        counts.addr = asked.qpn.low::<Q>();
+        there_1 = news.valid;
+        news_1 = asked;
+        there_2 = there_1;
+        news_2 = news_1;
+
+        // X
+        let state = counts.current;
+        let n = news_2;
+        let mut next = state;
+        next.void = state.void + n.void;
+        if n.starts {
+            next.running = state.running + 1;
+        } else if n.ends {
+            next.running = state.running - 1;
+            next.over = state.over + 1;
+        }
+        let last = n.ends & (state.running == 1);
+        let none = !state.running.any() & !n.starts;
+        if last | none {
+            next.void = 0;
+            next.over = state.over + state.void + n.void + bits::<5>(0).replace_bit(0, n.ends);
+        }
+        counts.write = there_2;
+        counts.result = next;
+        told = counts.x_valid & !there_2;
+        count.qpn = n.qpn;
+        count.count = state.over;
         over.valid = told;
         over.payload = count;
         ready = counts.ready;

@@ -213,7 +213,7 @@ impl Logic for ReplyRules {
         running.dead = state.dead;
         running.state = state.running;
         next.running = running.next_state;
-        copy!(out <= running; run_lists, runs, over);
+        copy!(out <= running; run_lists, runs, voids);
         next_state = next;
         decision = out;
     }

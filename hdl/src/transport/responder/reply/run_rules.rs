@@ -3,7 +3,7 @@
 //! | operation | if | then |
 //! |---|---|---|
 //! | Reply | an atomic that enters and is no duplicate | it has the next slot |
-//! | Reply | likewise, but it does not enter | it is void |
+//! | Reply | likewise, but it does not enter | it is void (`state` tells) |
 //! | Release | of an atomic | it may run: the queue pair is listed |
 //! | Release | likewise, but dead, stopped or of an earlier generation | it is void |
 //! | Run | its latest one, that was checked since, is denied | stopped |
@@ -13,8 +13,8 @@
 //! | Atomic | | one is over; stopped if it failed |
 //! | Reset | | those that may run are void; the list is as it was |
 //!
-//! One of a queue pair is checked at a time, so none runs behind a denied one. What is *void* never runs: it counts as over,
-//! and as it is behind those that run, when these are over (`over`, for [`over_count`](super::over_count)).
+//! One of a queue pair is checked at a time, so none runs behind a denied one. What is *void* never runs
+//! ([`over_count`](super::over_count)).
 use super::atomic_types::RunState;
 use super::types::*;
 use crate::prelude::*;
@@ -38,8 +38,8 @@ pub struct RunRules {
     pub run_lists: Signal<Out, Bit>,
     /// The next atomic runs.
     pub runs: Signal<Out, Bit>,
-    /// So many more are over or void, modulo 2^5.
-    pub over: Signal<Out, Bits<5>>,
+    /// So many are void.
+    pub voids: Signal<Out, Bits<5>>,
 
     blank: Zero<RunState>,
 }
@@ -53,16 +53,13 @@ impl Logic for RunRules {
     #[kernel]
     fn update(&mut self) {
         let mut next = state;
-        let mut starts = false;
-        let mut ends = false;
-        let mut voids: Bits<5> = bits::<5>(0);
+        runs = false;
+        voids = bits::<5>(0);
         run_lists = false;
         match op.kind {
             OpKind::Reply => {
                 if enters {
                     next.enter_slot = state.enter_slot + 1;
-                } else if op.runs {
-                    voids = 1;
                 }
             }
             OpKind::Release => {
@@ -82,7 +79,7 @@ impl Logic for RunRules {
                     next.to_run = 0;
                     next.listed = false;
                 } else if state.to_run.any() {
-                    starts = true;
+                    runs = true;
                     next.to_run = state.to_run - 1;
                     next.slot = state.slot + 1;
                 } else {
@@ -90,7 +87,6 @@ impl Logic for RunRules {
                 }
             }
             OpKind::Atomic => {
-                ends = true;
                 next.stopped = state.stopped | (current & op.failed);
             }
             OpKind::Reset => {
@@ -99,20 +95,6 @@ impl Logic for RunRules {
                 next.listed = state.listed;
             }
             _ => {}
-        }
-        runs = starts;
-        let mut running = state.running;
-        if starts {
-            running = state.running + 1;
-        } else if ends {
-            running = state.running - 1;
-        }
-        next.running = running;
-        next.void = state.void + voids;
-        over = bits::<5>(0).replace_bit(0, ends);
-        if !running.any() {
-            over = state.void + voids + bits::<5>(0).replace_bit(0, ends);
-            next.void = 0;
         }
         next_state = next;
     }

@@ -9,11 +9,11 @@
 //! ```text
 //!  op ─► (0) ─► (1) table is read ─► (2) state, PSNs compared ─► rules ─► (3) what leaves
 //! ```
-use super::atomic_types::{AtomicWord, RunEntry, RunStart};
+use super::atomic_types::{AtomicNews, AtomicWord, RunEntry, RunStart};
 use super::order::ReplyOrder;
 use super::rules::{ReplyRules, may_start};
 use super::types::*;
-use crate::bus::types::{AtomicsOver, PlaceError};
+use crate::bus::types::PlaceError;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
@@ -52,8 +52,8 @@ pub struct ReplyTable<const Q: usize> {
     pub run: Signal<Out, Valid<RunStart>>,
     /// None ran, though it was asked for.
     pub runs_none: Signal<Out, Bit>,
-    /// More atomics of a queue pair are over, or will not run.
-    pub over: Signal<Out, Valid<AtomicsOver>>,
+    /// What becomes of atomics.
+    pub news: Signal<Out, Valid<AtomicNews>>,
     /// A reply is answered.
     pub start_valid: Signal<Out, Bit>,
     /// Which.
@@ -104,8 +104,10 @@ pub struct ReplyTable<const Q: usize> {
     runs_q: Reg<Bit>,
     runs_none_q: Reg<Bit>,
     run_q: Dff<RunStart>,
-    over_q: Dff<Bits<5>>,
-    overs_q: Reg<Bit>,
+    /// An atomic came, that enters or is void.
+    came_q: Reg<Bit>,
+    over_q: Reg<Bit>,
+    voids_q: Reg<Bits<5>>,
     starts_q: Reg<Bit>,
     start_q: Dff<Start>,
     enters_q: Reg<Bit>,
@@ -179,8 +181,9 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         run_lists_q = table.x_valid & decision.run_lists;
         runs_q = table.x_valid & decision.runs;
         runs_none_q = table.x_valid & (op_2.kind == OpKind::Run) & !decision.runs;
-        overs_q = table.x_valid & decision.over.any();
-        over_q = decision.over;
+        came_q = table.x_valid & (op_2.kind == OpKind::Reply) & op_2.runs;
+        over_q = table.x_valid & (op_2.kind == OpKind::Atomic);
+        voids_q = if table.x_valid { decision.voids } else { 0 };
         run_q.qpn = op_2.qpn;
         run_q.generation = state.generation;
         run_q.slot = state.running.slot;
@@ -225,10 +228,12 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         run.valid = runs_q;
         run.payload = run_q;
         runs_none = runs_none_q;
-        over.valid = overs_q;
-        over.payload.qpn = qpn_q;
-        over.payload.count = over_q;
-        ahead_qpn = op_1.qpn.low::<Q>();
+        let refused = came_q & !enters_q;
+        news.valid = refused | runs_q | over_q | voids_q.any();
+        news.payload.qpn = qpn_q;
+        news.payload.starts = runs_q;
+        news.payload.ends = over_q;
+        news.payload.void = voids_q | bits::<5>(0).replace_bit(0, refused);
         start_valid = starts_q;
         start = start_q;
         enter = enters_q;

@@ -204,8 +204,8 @@ payload! {
         run_lists: Bit,
         /// Its next atomic runs.
         runs: Bit,
-        /// So many more of its atomics are over, or will not run.
-        over: Bits<5>,
+        /// So many of its atomics are void.
+        voids: Bits<5>,
         /// A reply that is no duplicate is finished.
         replies: Bit,
         /// The queue pair fails.
