@@ -36,9 +36,13 @@ pub struct PartCount {
     pub ending: Signal<In, CheckedWqe>,
     /// The next may enter.
     pub ample: Signal<Out, Bit>,
-    come: Reg<Bits<16>>,
-    dropped: Reg<Bits<16>>,
-    ended: Reg<Bits<16>>,
+    // `enters`, `drops` and `ends` are known late
+    enters_q: Reg<Bit>,
+    come: Dff<Bits<16>>,
+    drops_q: Reg<Bit>,
+    dropped: Dff<Bits<16>>,
+    ends_q: Reg<Bit>,
+    ended: Dff<Bits<16>>,
     came: Reg<Bits<16>>,
     gone: Reg<Bits<16>>,
     ahead: Reg<Bits<16>>,
@@ -49,7 +53,7 @@ pub struct PartCount {
 
 /// Units that a part of a WQE can fill, at most: its payload, and of each packet two more for headers and what is not whole.
 #[kernel_fn]
-fn units(counts: Bit, wqe: CheckedWqe) -> Bits<16> {
+fn units(wqe: CheckedWqe) -> Bits<16> {
     let mut payload = wqe.length.slice::<10>(6).resize::<16>();
     if wqe.length.slice::<16>(16).any() {
         payload = bits::<16>(1024);
@@ -64,8 +68,7 @@ fn units(counts: Bit, wqe: CheckedWqe) -> Bits<16> {
         packets = bits::<16>(1);
     }
     let sum = payload + (packets << 1) + 1;
-    let units: Bits<16> = if counts { sum } else { 0 };
-    units
+    sum
 }
 
 impl Logic for PartCount {
@@ -76,11 +79,21 @@ impl Logic for PartCount {
 
     #[kernel]
     fn update(&mut self) {
-        come = units(enters, entering);
-        dropped = units(drops, dropping);
-        ended = units(ends, ending);
-        came = come;
-        gone = dropped + ended;
+        enters_q = enters;
+        come = units(entering);
+        drops_q = drops;
+        dropped = units(dropping);
+        ends_q = ends;
+        ended = units(ending);
+        came = if enters_q { come } else { 0 };
+        let mut leaves = bits::<16>(0);
+        if drops_q {
+            leaves = dropped;
+        }
+        gone = leaves;
+        if ends_q {
+            gone = leaves + ended;
+        }
         ahead = ahead + came - gone;
         few = ahead < ENOUGH;
         if hidden.any() {
