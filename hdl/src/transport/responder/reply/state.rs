@@ -234,6 +234,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         news.payload.starts = runs_q;
         news.payload.ends = over_q;
         news.payload.void = voids_q | bits::<5>(0).replace_bit(0, refused);
+        ahead_qpn = op_1.qpn.low::<Q>();
         start_valid = starts_q;
         start = start_q;
         enter = enters_q;
