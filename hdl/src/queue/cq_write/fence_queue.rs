@@ -125,8 +125,8 @@ impl Logic for CqFenceQueue {
         awaited = waits.m.payload.qpn;
         // at most 16 are not over
         let left = waits.m.payload.own - over.payload.count;
-        let told = over.valid & (over.payload.qpn == waits.m.payload.qpn);
-        let all_over = told & (!left.any() | (left.bit(4) & left.low::<4>().any()));
+        let counted = over.valid & (over.payload.qpn == waits.m.payload.qpn);
+        let all_over = counted & (!left.any() | (left.bit(4) & left.low::<4>().any()));
         let unread = waits.m.payload.invalidates & accessed;
         let not_run = waits.m.payload.behind & !all_over;
         let held = unwritten | unread | not_run;

@@ -42,19 +42,21 @@ pub struct RoundTrip<const Q: usize> {
     /// It is a report; else a departure.
     reported: Delay<Bit, 2>,
     entered: Delay<SendReport, 2>,
+    /// The PSN before that of it.
+    before_it: Delay<Bits<24>, 2>,
     /// Departures of what is measured, in cycles: no less than 19 hours go round in 2^44.
     starts: Ram<Bits<44>, Q>,
     cycle: Reg<Bits<44>>,
     // behind the table
     chosen_3: Reg<Bit>,
-    told_3: Reg<Bit>,
+    event_valid_3: Reg<Bit>,
     sampled_3: Dff<Bit>,
     report_3: Dff<SendReport>,
-    told_4: Reg<Bit>,
+    event_valid_4: Reg<Bit>,
     sampled_4: Dff<Bit>,
     event_4: Dff<CongestionEvent>,
     // behind the cycle of departure
-    told_5: Reg<Bit>,
+    event_valid_5: Reg<Bit>,
     sampled_5: Dff<Bit>,
     event_5: Dff<CongestionEvent>,
     took_5: Dff<Bits<44>>,
@@ -92,6 +94,7 @@ impl<const Q: usize> Logic for RoundTrip<Q> {
         table.addr = entering.qpn.low::<Q>();
         reported.d = report.valid;
         entered.d = entering;
+        before_it.d = entering.psn - 1;
         ready = table.ready;
 
         // stage X
@@ -100,11 +103,10 @@ impl<const Q: usize> Logic for RoundTrip<Q> {
         let of_report = reported.q;
         let ahead = now.psn - seen.psn;
         let exact = !ahead.any();
-        let chooses = !of_report
-            & !seen.measures
-            & (seen.incarnation == now.incarnation)
-            & !exact
-            & !ahead.bit(23);
+        // not at it either: the sign of a second difference is there sooner than whether the first is 0
+        let from_before = before_it.q - seen.psn;
+        let further = !ahead.bit(23) & !from_before.bit(23);
+        let chooses = !of_report & !seen.measures & (seen.incarnation == now.incarnation) & further;
         let mut next = seen;
         if !of_report {
             next.measures = seen.measures | chooses;
@@ -122,7 +124,7 @@ impl<const Q: usize> Logic for RoundTrip<Q> {
         table.write = true;
         table.result = next;
         chosen_3 = table.x_valid & chooses;
-        told_3 = table.x_valid
+        event_valid_3 = table.x_valid
             & of_report
             & matches!(
                 now.kind,
@@ -136,15 +138,15 @@ impl<const Q: usize> Logic for RoundTrip<Q> {
         starts.wdata = cycle;
         starts.re = true;
         starts.raddr = report_3.qpn.low::<Q>();
-        told_4 = told_3;
+        event_valid_4 = event_valid_3;
         sampled_4 = sampled_3;
         copy!(event_4 <= report_3; kind, qpn, bytes);
         event_4.rtt = bits::<24>(0);
-        told_5 = told_4;
+        event_valid_5 = event_valid_4;
         sampled_5 = sampled_4;
         event_5 = event_4;
         took_5 = cycle - starts.rdata;
-        feedback_q.valid = told_5;
+        feedback_q.valid = event_valid_5;
         feedback_q.payload = event_5;
         if sampled_5 & !took_5.slice::<20>(24).any() {
             feedback_q.payload.rtt = took_5.low::<24>();

@@ -1,17 +1,17 @@
 //! Counts what was granted and is not cut into packets yet, in units of 64 bytes of frames: the next WQE waits while there is enough.
 //!
-//! `ample` follows what enters after four cycles, so behind a part of a KiB or more the next waits for these. Of shorter ones some
+//! `ample` follows what enters after five cycles, so behind a part of a KiB or more the next waits for these. Of shorter ones some
 //! more enter.
 use super::send_types::CheckedWqe;
 use crate::egress::class_gate::MOST_AHEAD;
 use crate::prelude::*;
 
 /// Units from which on no more is granted.
-const ENOUGH: u64 = 480;
+const ENOUGH: u64 = 446;
 /// Units of the largest part: 64 KiB of payload in 128 packets.
 const LARGEST: u64 = 1024 + 2 * 128 + 2;
 /// Cycles from a WQE that enters to `ample`.
-const DELAY: u64 = 4;
+const DELAY: u64 = 5;
 /// Units of the largest part below a KiB, of packets of 128 bytes.
 const SHORT: u64 = 16 + 2 * 8 + 2;
 
@@ -36,8 +36,10 @@ pub struct PartCount {
     pub ending: Signal<In, CheckedWqe>,
     /// The next may enter.
     pub ample: Signal<Out, Bit>,
-    // `enters`, `drops` and `ends` are known late
-    enters_q: Reg<Bit>,
+    // what enters is deep logic already; `drops` and `ends` are known late
+    enters_1: Reg<Bit>,
+    entering_1: Dff<CheckedWqe>,
+    enters_2: Reg<Bit>,
     come: Dff<Bits<16>>,
     drops_q: Reg<Bit>,
     dropped: Dff<Bits<16>>,
@@ -79,13 +81,15 @@ impl Logic for PartCount {
 
     #[kernel]
     fn update(&mut self) {
-        enters_q = enters;
-        come = units(entering);
+        enters_1 = enters;
+        entering_1 = entering;
+        enters_2 = enters_1;
+        come = units(entering_1);
         drops_q = drops;
         dropped = units(dropping);
         ends_q = ends;
         ended = units(ending);
-        came = if enters_q { come } else { 0 };
+        came = if enters_2 { come } else { 0 };
         let mut leaves = bits::<16>(0);
         if drops_q {
             leaves = dropped;

@@ -29,9 +29,9 @@ pub struct SqFeedback {
     /// What happened.
     pub report: Signal<Out, Valid<SendReport>>,
 
-    told: Reg<Bit>,
-    told_report: Dff<SendReport>,
-    /// `psn` is this many PSNs behind that of `told_report`.
+    raised: Reg<Bit>,
+    raised_report: Dff<SendReport>,
+    /// `psn` is this many PSNs behind that of `raised_report`.
     beyond: Dff<Bits<24>>,
     acked: Dff<Bits<24>>,
     mtu: Dff<Bits<3>>,
@@ -52,24 +52,24 @@ impl Logic for SqFeedback {
         let renews = (sq_event.kind == SqEventKind::Command) & sq_event.reset;
         // what is in flight is sent again (Karn), or the timer of an RNR NAK runs first
         let voids = decision.retries | decision.rnr_timer;
-        told = valid & ((terms.reliable & (acks | voids)) | renews);
-        told_report = no_report;
-        copy!(told_report <= sq_event; qpn);
-        told_report.kind = CongestionEventKind::None;
+        raised = valid & ((terms.reliable & (acks | voids)) | renews);
+        raised_report = no_report;
+        copy!(raised_report <= sq_event; qpn);
+        raised_report.kind = CongestionEventKind::None;
         if renews {
-            told_report.kind = CongestionEventKind::Reset;
+            raised_report.kind = CongestionEventKind::Reset;
         } else if decision.retries & answered {
-            told_report.kind = CongestionEventKind::Nak;
+            raised_report.kind = CongestionEventKind::Nak;
         } else if decision.retries {
-            told_report.kind = CongestionEventKind::Timeout;
+            raised_report.kind = CongestionEventKind::Timeout;
         } else if acks {
-            told_report.kind = CongestionEventKind::Ack;
+            raised_report.kind = CongestionEventKind::Ack;
         }
-        told_report.voids = voids;
-        told_report.plain =
+        raised_report.voids = voids;
+        raised_report.plain =
             !voids & !sq_event.syndrome.slice::<3>(5).any() & !sq_event.data & !sq_event.implied;
-        told_report.incarnation = state.incarnation + 1;
-        told_report.psn = if renews { sq_event.psn } else { state.una_psn };
+        raised_report.incarnation = state.incarnation + 1;
+        raised_report.psn = if renews { sq_event.psn } else { state.una_psn };
         let progress = if terms.earlier {
             terms.earlier_progress
         } else {
@@ -85,9 +85,9 @@ impl Logic for SqFeedback {
         }
         mtu = image.mtu;
 
-        report_q.valid = told;
-        report_q.payload = told_report;
-        report_q.payload.psn = told_report.psn + beyond;
+        report_q.valid = raised;
+        report_q.payload = raised_report;
+        report_q.payload.psn = raised_report.psn + beyond;
         // MTU code c is 2^(7 + c) bytes
         let mut bytes = ((acked.low::<12>().resize::<24>() << mtu) << 7).low::<24>();
         if acked.slice::<12>(12).any() {

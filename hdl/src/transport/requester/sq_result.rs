@@ -198,23 +198,13 @@ impl Logic for SqResults {
         let pushes = valid
             & ((decision.push_ready & !state.queued)
                 | ((sq_event.kind == SqEventKind::Fetch) & decision.queued));
-        pace.valid = valid;
-        pace.sq_event = sq_event;
-        pace.image = image;
-        pace.state = state;
-        pace.terms = terms;
-        pace.decision = decision;
+        copy!(pace <= self; valid, sq_event, image, state, terms, decision);
         pace.pushes = pushes;
         pace.count = count;
         sent = pace.sent;
         order = pace.order;
         renewal = pace.renewal;
-        feedback.valid = valid;
-        feedback.sq_event = sq_event;
-        feedback.image = image;
-        feedback.state = state;
-        feedback.terms = terms;
-        feedback.decision = decision;
+        copy!(feedback <= self; valid, sq_event, image, state, terms, decision);
         report = feedback.report;
         w_ready = pushes & !pace.paces;
         w_held = decision.held;

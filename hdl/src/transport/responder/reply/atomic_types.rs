@@ -37,7 +37,7 @@ payload! {
     }
 
     /// What becomes of atomics of a queue pair.
-    AtomicNews {
+    AtomicChange {
         /// Queue pair.
         qpn: Bits<16>,
         /// One runs.

@@ -309,7 +309,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         runs.checked = mr.done;
         runs.ok = mr.ok;
         runs.over = atomic.returned;
-        overs.news = table.news;
+        overs.change = table.change;
         overs.look = awaited;
         over = overs.over;
         atomics = runs.activity;

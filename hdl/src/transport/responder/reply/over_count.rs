@@ -1,10 +1,10 @@
 //! Counts the atomics of each queue pair that are over: a completion waits for those before it (docs/blocks/completion.md).
 //!
 //! Each atomic that came with a token counts once, in the order of its queue pair: when it is over in memory or, if it is
-//! *void* and never runs, when those before it are. The count of `look` is told again and again, in the cycles without news.
+//! *void* and never runs, when those before it are. The count of `look` is shown again and again, in the cycles without a change.
 //!
 //! Latency: 3 cycles.
-use super::atomic_types::{AtomicNews, OverState};
+use super::atomic_types::{AtomicChange, OverState};
 use crate::bus::types::AtomicsOver;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -15,7 +15,7 @@ pub struct OverCount<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// What becomes of atomics.
-    pub news: Signal<In, Valid<AtomicNews>>,
+    pub change: Signal<In, Valid<AtomicChange>>,
     /// Whose count is asked for.
     pub look: Signal<In, Bits<16>>,
     /// A count.
@@ -25,10 +25,10 @@ pub struct OverCount<const Q: usize> {
 
     counts: Rmw<OverState, Q>,
     there_1: Reg<Bit>,
-    news_1: Dff<AtomicNews>,
+    change_1: Dff<AtomicChange>,
     there_2: Reg<Bit>,
-    news_2: Dff<AtomicNews>,
-    told: Reg<Bit>,
+    change_2: Dff<AtomicChange>,
+    shows: Reg<Bit>,
     count: Dff<AtomicsOver>,
 }
 
@@ -41,20 +41,20 @@ impl<const Q: usize> Logic for OverCount<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        let mut asked = news.payload;
-        if !news.valid {
+        let mut asked = change.payload;
+        if !change.valid {
             asked.qpn = look;
         }
         counts.valid = true;
         counts.addr = asked.qpn.low::<Q>();
-        there_1 = news.valid;
-        news_1 = asked;
+        there_1 = change.valid;
+        change_1 = asked;
         there_2 = there_1;
-        news_2 = news_1;
+        change_2 = change_1;
 
         // X
         let state = counts.current;
-        let n = news_2;
+        let n = change_2;
         let mut next = state;
         next.void = state.void + n.void;
         if n.starts {
@@ -71,10 +71,10 @@ impl<const Q: usize> Logic for OverCount<Q> {
         }
         counts.write = there_2;
         counts.result = next;
-        told = counts.x_valid & !there_2;
+        shows = counts.x_valid & !there_2;
         count.qpn = n.qpn;
         count.count = state.over;
-        over.valid = told;
+        over.valid = shows;
         over.payload = count;
         ready = counts.ready;
     }

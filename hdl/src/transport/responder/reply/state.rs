@@ -9,7 +9,7 @@
 //! ```text
 //!  op ─► (0) ─► (1) table is read ─► (2) state, PSNs compared ─► rules ─► (3) what leaves
 //! ```
-use super::atomic_types::{AtomicNews, AtomicWord, RunEntry, RunStart};
+use super::atomic_types::{AtomicChange, AtomicWord, RunEntry, RunStart};
 use super::order::ReplyOrder;
 use super::rules::{ReplyRules, may_start};
 use super::types::*;
@@ -53,7 +53,7 @@ pub struct ReplyTable<const Q: usize> {
     /// None ran, though it was asked for.
     pub runs_none: Signal<Out, Bit>,
     /// What becomes of atomics.
-    pub news: Signal<Out, Valid<AtomicNews>>,
+    pub change: Signal<Out, Valid<AtomicChange>>,
     /// A reply is answered.
     pub start_valid: Signal<Out, Bit>,
     /// Which.
@@ -229,11 +229,11 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         run.payload = run_q;
         runs_none = runs_none_q;
         let refused = came_q & !enters_q;
-        news.valid = refused | runs_q | over_q | voids_q.any();
-        news.payload.qpn = qpn_q;
-        news.payload.starts = runs_q;
-        news.payload.ends = over_q;
-        news.payload.void = voids_q | bits::<5>(0).replace_bit(0, refused);
+        change.valid = refused | runs_q | over_q | voids_q.any();
+        change.payload.qpn = qpn_q;
+        change.payload.starts = runs_q;
+        change.payload.ends = over_q;
+        change.payload.void = voids_q | bits::<5>(0).replace_bit(0, refused);
         ahead_qpn = op_1.qpn.low::<Q>();
         start_valid = starts_q;
         start = start_q;
