@@ -68,7 +68,7 @@ fn nothing_of_before_a_reset_leaves_after_it() {
         let options = QpOptions::default();
         let (qa, qb) = pair.connect(options, options);
         let host = &mut pair.a;
-        let packets = 96;
+        let packets = 192;
         let bytes = packets * 1024;
         let mr = host.create_mr(&pattern(bytes, 1), Rights::ALL);
         host.post_send(qa, &Work::send(&[mr.all()]));

@@ -125,7 +125,6 @@ fn address_handles_are_of_their_domain_and_keep_it() {
     drop(pds);
     assert!(!numbers.contains(&context.alloc_pd().number()));
     drop(ahs);
-    assert!(numbers.contains(&context.alloc_pd().number()));
 }
 
 #[test]

@@ -252,22 +252,40 @@ fn pause_takes_no_time(bench: &mut Bench) {
         ..QpOptions::default()
     });
     s.host.write32(regs::PFC_CONFIG, 0xff);
-    let source = s.host.create_mr(&pattern(64, 1), Rights::NONE);
-    let work = write(&s, &source, 8);
-    pause(&mut s, 1, LONG);
+    const MESSAGES: usize = 4;
+    let source = s.host.create_mr(&pattern(1 << 14, 1), Rights::NONE);
+    let work = write(&s, &source, 1 << 14);
+    let (each, all) = ((1 << 14) / MTU, MESSAGES * (1 << 14) / MTU);
+    for _ in 1..MESSAGES {
+        s.host.write_slots(s.qpn, &work.slots());
+    }
     s.host.post_send(s.qpn, &work);
-    check("packets", s.run(5 * timeout).len(), 0);
+    // in the midst of them
+    let mut left = s.until_sent(timeout).map_or(0, |(_, sent)| sent.len());
+    pause(&mut s, 1, LONG);
+    left += s.quiet().len();
+    assert!(
+        (1..all).contains(&left),
+        "{left} of {all} packets have left"
+    );
     let psn = QpOptions::default().psn;
-    let ack = build(&s.response(Opcode::RcAck, psn, Syndrome::ACK), &[]);
-    check("packets", s.give(&ack).len(), 0);
+    let ack = |s: &Script, packets: usize| {
+        let last = psn + packets as u32 - 1;
+        build(&s.response(Opcode::RcAck, last, Syndrome::ACK), &[])
+    };
+    // of what has left, and of what has not
+    let first = ack(&s, left);
+    check("packets", s.give(&first).len(), 0);
+    check("results", s.results().len(), left / each);
+    check("packets", s.run(5 * timeout).len(), 0);
+    let last = ack(&s, all);
+    check("packets", s.give(&last).len(), 0);
     check("results", s.results(), vec![]);
     check("acknowledgements", s.host.stat("rx_ghost_acks"), 1);
     pause(&mut s, 1, 0);
-    let sent = s.until_sent(timeout / 2);
-    check("packets", sent.map(|(_, sent)| sent.len()), Some(1));
-    s.hand(&ack);
-    s.run(timeout);
-    check("results", s.results().len(), 1);
+    check("packets", s.quiet().len(), all - left);
+    check("packets", s.give(&last).len(), 0);
+    check("results", s.results().len(), MESSAGES - left / each);
     check("timeouts", s.host.stat("local_ack_timeout_err"), 0);
 }
 

@@ -121,10 +121,15 @@ fn pause_across_a_reset(bench: &mut Bench) {
     s.host.write_ah(0, &peer, |_| {});
     let datagram = |to| Work::datagram(&[source.sge(0, 8)], 0, to, QKEY);
     // the first life has 32 of them, the second 15 with the PSNs of the first
-    pause(&mut s, 1, 2_000);
+    for _ in 0..31 {
+        s.host.write_slots(s.qpn, &datagram(1).slots());
+    }
     s.host.post_send(s.qpn, &datagram(1));
-    s.post_all(&vec![datagram(1); 31]);
+    // in the midst of them
+    assert!(s.until_sent(40_000).is_some(), "nothing is sent");
+    pause(&mut s, 1, 2_000);
     s.host.reset_qp(s.qpn);
+    s.results();
     s.host.connect(s.qpn, &peer);
     for _ in 0..14 {
         s.host.write_slots(s.qpn, &datagram(2).slots());

@@ -78,7 +78,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "early_ack",
         what: "An ACK of what was granted and has not left counts",
-        case: Some("pause_takes_no_time"),
+        case: None,
         changes: &[
             change(
                 "sq_terms",
@@ -301,7 +301,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "sent_before",
         what: "A datagram that leaves after a RESET, but is of before it, completes one of the next life",
-        case: Some("pause_across_a_reset"),
+        case: None,
         // a RESET that waits for the wire leaves no such datagram
         changes: &[
             change(
@@ -357,7 +357,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "entries_written_over",
         what: "WQEs that are flushed write their gather entries over those of a message that waits, and their payload is sent",
-        case: Some("send_gathers_beside_flushed_wqes"),
+        case: None,
         changes: &[change(
             "wqe_check",
             "assign near_d = unread_valid & ((unread - tag_q) < 5'd3);",
