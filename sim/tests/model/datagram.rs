@@ -140,6 +140,8 @@ fn what_a_datagram_cannot_be_stops_the_send_queue() {
         assert_eq!(pair.a.query(qa).sq_state, state::SQE);
     }
     let (mut pair, qa, qb) = connected(options());
+    let peer = pair.b.peer(qb);
+    pair.a.write_ah(0, &peer, |_| {});
     let source = pair.a.create_mr(&[0; 1025], Rights::NONE);
     let index = pair
         .a
