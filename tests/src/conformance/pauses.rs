@@ -163,11 +163,7 @@ fn brings(what: &str, sent: &[Sent], tclass: u8, times: usize) {
 fn pause_of_long_messages(bench: &mut Bench) {
     let (mut s, source, second) = two_classes(bench);
     let work = write(&s, &source, LENGTH as u32);
-    for _ in 0..8 {
-        s.host.write_slots(s.qpn, &work.slots());
-    }
-    s.host.post_send(s.qpn, &work);
-    let (_, mut sent) = s.until_sent(40_000).expect("the first packet");
+    let mut sent = s.begin(&vec![work.clone(); 9]);
     pause(&mut s, 1, LONG);
     sent.extend(s.quiet());
     for _ in 0..2 {
@@ -256,12 +252,7 @@ fn pause_takes_no_time(bench: &mut Bench) {
     let source = s.host.create_mr(&pattern(1 << 14, 1), Rights::NONE);
     let work = write(&s, &source, 1 << 14);
     let (each, all) = ((1 << 14) / MTU, MESSAGES * (1 << 14) / MTU);
-    for _ in 1..MESSAGES {
-        s.host.write_slots(s.qpn, &work.slots());
-    }
-    s.host.post_send(s.qpn, &work);
-    // in the midst of them
-    let mut left = s.until_sent(timeout).map_or(0, |(_, sent)| sent.len());
+    let mut left = s.begin(&vec![work; MESSAGES]).len();
     pause(&mut s, 1, LONG);
     left += s.quiet().len();
     assert!(

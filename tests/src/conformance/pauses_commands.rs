@@ -20,12 +20,7 @@ cases! {
 fn pause_before_a_command(bench: &mut Bench) {
     let (mut s, source) = script(bench, QpOptions::default());
     let work = write(&s, &source, 1 << 14);
-    for _ in 0..15 {
-        s.host.write_slots(s.qpn, &work.slots());
-    }
-    s.host.post_send(s.qpn, &work);
-    // in the midst of them
-    assert!(s.until_sent(40_000).is_some(), "nothing is sent");
+    s.begin(&vec![work; 16]);
     pause(&mut s, 1, LONG);
     s.quiet();
     let reset = CmdHead {
@@ -67,15 +62,7 @@ fn pause_before_an_address_handle(bench: &mut Bench) {
     s.host.connect(beside, &peer);
     let piece = |i: usize| source.sge(64 * i as u64, MTU as u32);
     let datagram = |i| Work::datagram(&[piece(i)], 0, 0x11, QKEY);
-    for i in 0..DATAGRAMS - 1 {
-        s.host.write_slots(s.qpn, &datagram(i).slots());
-    }
-    s.host.post_send(s.qpn, &datagram(DATAGRAMS - 1));
-    // in the midst of them
-    let mut before = vec![];
-    while before.is_empty() {
-        before = s.run(1);
-    }
+    let mut before = s.begin(&(0..DATAGRAMS).map(datagram).collect::<Vec<_>>());
     pause(&mut s, 1, LONG);
     before.extend(s.quiet());
     s.host.post_send(beside, &Work::send(&[piece(DATAGRAMS)]));
@@ -119,22 +106,14 @@ fn pause_across_a_reset(bench: &mut Bench) {
     let (mut s, source) = script(bench, ud::options());
     let peer = s.peer;
     s.host.write_ah(0, &peer, |_| {});
-    let datagram = |to| Work::datagram(&[source.sge(0, 8)], 0, to, QKEY);
+    let datagram = |to| Work::datagram(&[source.sge(0, MTU as u32)], 0, to, QKEY);
     // the first life has 32 of them, the second 15 with the PSNs of the first
-    for _ in 0..31 {
-        s.host.write_slots(s.qpn, &datagram(1).slots());
-    }
-    s.host.post_send(s.qpn, &datagram(1));
-    // in the midst of them
-    assert!(s.until_sent(40_000).is_some(), "nothing is sent");
+    s.begin(&vec![datagram(1); 32]);
     pause(&mut s, 1, 2_000);
     s.host.reset_qp(s.qpn);
     s.results();
     s.host.connect(s.qpn, &peer);
-    for _ in 0..14 {
-        s.host.write_slots(s.qpn, &datagram(2).slots());
-    }
-    s.host.post_send(s.qpn, &datagram(2));
+    s.ring_all(&vec![datagram(2); 15]);
     // two may be on their way to the end of the wire
     let (mut left, mut completed) = (0, 0);
     for _ in 0..50_000 {

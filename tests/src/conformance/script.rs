@@ -220,13 +220,26 @@ impl Script {
         self.quiet()
     }
 
-    /// Posts several send work requests to one doorbell; the packets the card sends until it is quiet.
-    pub(super) fn post_all(&mut self, works: &[Work]) -> Vec<Sent> {
+    /// Posts several send work requests to one doorbell.
+    pub(super) fn ring_all(&mut self, works: &[Work]) {
         let (last, before) = works.split_last().expect("at least one");
         for work in before {
             self.host.write_slots(self.qpn, &work.slots());
         }
-        self.post(last)
+        self.host.post_send(self.qpn, last);
+    }
+
+    /// Likewise; the packets the card sends until it is quiet.
+    pub(super) fn post_all(&mut self, works: &[Work]) -> Vec<Sent> {
+        self.ring_all(works);
+        self.quiet()
+    }
+
+    /// Likewise, and steps the card until the first packets are sent: it is in the midst of them.
+    pub(super) fn begin(&mut self, works: &[Work]) -> Vec<Sent> {
+        self.ring_all(works);
+        let mut steps = (0..40_000).map(|_| self.run(1));
+        steps.find(|sent| !sent.is_empty()).expect("it sends")
     }
 
     /// Posts a receive work request for the whole target.

@@ -78,7 +78,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "early_ack",
         what: "An ACK of what was granted and has not left counts",
-        case: None,
+        case: Some("pause_takes_no_time"),
         changes: &[
             change(
                 "sq_terms",
@@ -301,7 +301,7 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "sent_before",
         what: "A datagram that leaves after a RESET, but is of before it, completes one of the next life",
-        case: None,
+        case: Some("pause_across_a_reset"),
         // a RESET that waits for the wire leaves no such datagram
         changes: &[
             change(
