@@ -15,8 +15,8 @@ const AROUND: usize = 24;
 /// A unit takes half of the shortest frame with two beats of payload; a packet is the shortest.
 const UNIT: usize = 94 / 2;
 const PACKET: usize = 84;
-/// What goes beyond `lossy`.
-const BEYOND: [usize; 2] = [71, 6];
+/// What goes over `lossy`.
+const OVER: [usize; 2] = [71, 6];
 
 impl Classes {
     /// The buffer has room for what classes that send pauses hold and get behind XOFF, while the host sends frames of `frame` bytes.
@@ -28,17 +28,17 @@ impl Classes {
         let classes = (0..CLASSES as u8).filter(sends).count();
         let bytes =
             LARGEST.max(frame + AROUND) + LARGEST + REACTION + METRE * usize::from(self.cable_m);
-        let lossy = |share: u16, beyond| match classes {
+        let lossy = |share: u16, over| match classes {
             CLASSES => 0,
-            _ => usize::from(share) + beyond,
+            _ => usize::from(share) + over,
         };
         let takes =
             |xoff: u16, each, lossy| classes * (usize::from(xoff) + bytes.div_ceil(each)) + lossy;
-        let units = takes(self.xoff.units, UNIT, lossy(self.lossy.units, BEYOND[0]));
+        let units = takes(self.xoff.units, UNIT, lossy(self.lossy.units, OVER[0]));
         let packets = takes(
             self.xoff.packets,
             PACKET,
-            lossy(self.lossy.packets, BEYOND[1]),
+            lossy(self.lossy.packets, OVER[1]),
         );
         if classes == 0 || (units <= BUFFER_UNITS && packets <= BUFFER_PACKETS) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Two connection managers and a stranger, who sends copies of their messages with bytes changed, from its own address.
+//! Two connection managers and a stranger. The stranger sends copies of their messages with bytes changed, from its own address.
 //!
 //! It holds: no message ends or changes a connection with another peer than its sender; one message draws few; when both
 //! programs have ended, all that waits ends in time.
@@ -100,6 +100,21 @@ impl Host {
             own,
             peers,
         }
+    }
+
+    /// Of a request to `peer`.
+    fn header(&self, peer: u8) -> IpHeader {
+        IpHeader {
+            port: 4,
+            from: ip(self.own),
+            to: ip(peer),
+        }
+    }
+
+    /// A request to `peer` is sent.
+    fn begin(&mut self, id: Id, peer: u8, mail: &mut Vec<Mail>) {
+        self.peers.insert(id, address(peer));
+        self.settle(None, mail);
     }
 
     /// Takes what is to be done, after a message of `from` if there was one.
@@ -211,48 +226,31 @@ fn run(steps: &[Step]) {
             }
             Step::Deliver { .. } | Step::Forge { .. } => {}
             Step::Connect { from } => {
-                let (host, peer) = (usize::from(*from), 2 - u8::from(*from));
-                let host = &mut hosts[host];
+                let (host, peer) = (&mut hosts[usize::from(*from)], 2 - u8::from(*from));
                 let mut private = [0; 92];
-                let (own, to) = (ip(host.own), ip(peer));
-                IpHeader {
-                    port: 4,
-                    from: own,
-                    to,
-                }
-                .emit(&mut private);
+                host.header(peer).emit(&mut private);
                 let req = Req {
                     service: PortSpace::Tcp.service(5),
                     qpn: 6,
-                    local_gid: gid(own),
-                    remote_gid: gid(to),
+                    local_gid: gid(ip(host.own)),
+                    remote_gid: gid(ip(peer)),
                     private,
                     ..Req::default()
                 };
                 let id = host.manager.connect(now, address(peer), req);
-                host.peers.insert(id, address(peer));
-                host.settle(None, &mut mail);
+                host.begin(id, peer, &mut mail);
             }
             Step::Find { from } => {
-                let (host, peer) = (usize::from(*from), 2 - u8::from(*from));
-                let host = &mut hosts[host];
+                let (host, peer) = (&mut hosts[usize::from(*from)], 2 - u8::from(*from));
                 let mut private = [0; 216];
-                let (own, to) = (ip(host.own), ip(peer));
-                IpHeader {
-                    port: 4,
-                    from: own,
-                    to,
-                }
-                .emit(&mut private);
-                let service = PortSpace::Udp.service(5);
+                host.header(peer).emit(&mut private);
                 let req = SidrReq {
                     request: 0,
-                    service,
+                    service: PortSpace::Udp.service(5),
                     private,
                 };
                 let id = host.manager.find(now, address(peer), req);
-                host.peers.insert(id, address(peer));
-                host.settle(None, &mut mail);
+                host.begin(id, peer, &mut mail);
             }
             Step::Act { of, which, act } => {
                 let host = &mut hosts[usize::from(*of)];

@@ -169,7 +169,7 @@ fn completions_of_queue_pairs_that_are_gone_take_no_room() {
 
 /// A count of CQEs in 32 bits is the same again after 2^32, and of two of them either may be the later one.
 #[test]
-fn completions_come_beyond_two_to_the_31() {
+fn completions_come_after_two_to_the_31() {
     let Connected {
         fake,
         mut cq,

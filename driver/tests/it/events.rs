@@ -132,7 +132,7 @@ fn events_of_queues_that_are_gone_are_left_out() {
 }
 
 #[test]
-fn events_come_beyond_two_to_the_31() {
+fn events_come_after_two_to_the_31() {
     let (fake, context) = open(ALL);
     let mut channel = context.create_comp_channel(&attr()).unwrap();
     let cq = context.create_cq_on(2, &channel).unwrap();

@@ -224,7 +224,7 @@ fn requests_of_queue_pairs_that_ended_come_back() {
 
 /// Whether a queue pair is dropped or reset before its completion queue is destroyed.
 #[test]
-fn what_a_queue_pair_took_and_nobody_polled_comes_back() {
+fn what_a_queue_pair_took_unpolled_comes_back() {
     let (fake, context) = open(ALL);
     let pd = context.alloc_pd();
     let mut srq = pd.create_srq(2, 1).unwrap();

@@ -163,10 +163,9 @@ impl<
         forward!(m_axis_tx <= egress.m_axis_tx);
         copy!(egress <= self; classes, pause_req, stall);
         pause_ack = egress.pause_ack;
-        transmit.closed = egress.closed;
         egress.mac = control.tables.mac;
         copy!(egress <= transmit; started_valid, started, assembling, enters, left_room);
-        copy!(transmit <= egress; left_valid, left);
+        copy!(transmit <= egress; closed, left_valid, left);
         egress.note = control.note;
         return_path.overflow = receive.stats.rx_overflow;
         exceptions.setup = exception;

@@ -98,7 +98,7 @@ fn in_the_middle_of_a_frame_it_goes_to_its_end() {
 
 /// For a reset: the frame under way goes to its end, and no other begins.
 #[test]
-fn a_halt_stands_between_two_frames() {
+fn a_stop_is_between_two_frames() {
     let mut rig = Rig::port(512);
     rig.ends.weights = WEIGHTS;
     rig.ends.loads = [Load::full(60, LARGEST); QUEUES];

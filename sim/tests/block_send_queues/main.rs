@@ -175,8 +175,8 @@ fn losses_are_made_good() {
     let rig = random_run(lossy(0.02, 0.0), Pauses::NONE, 40, 3_000_000);
     assert!(rig.counts["implied_nak_seq_err"] > 0, "implied NAKs");
     assert!(rig.counts["local_ack_timeout_err"] > 0, "timeouts");
-    let told = rig.feedback.iter().filter(|event| event[0] == TIMEOUT);
-    assert_eq!(told.count() as u64, rig.counts["local_ack_timeout_err"]);
+    let timeouts = rig.feedback.iter().filter(|event| event[0] == TIMEOUT);
+    assert_eq!(timeouts.count() as u64, rig.counts["local_ack_timeout_err"]);
     let resumed = |p: &&rig::Part| p.3 > p.2 && p.1 > 0;
     let resumed = rig
         .qps

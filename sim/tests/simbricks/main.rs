@@ -129,7 +129,7 @@ fn the_switch_of_simbricks_is_the_network() {
 }
 
 #[test]
-fn the_host_is_told_what_the_device_is() {
+fn the_host_reads_what_the_device_is() {
     let folder = tempfile::tempdir().unwrap();
     let cards = ["a", "b"].map(|name| start(folder.path(), name, None, Sync::Offered));
     let world = World::connect(folder.path(), true, LATENCY_PS, true);
@@ -188,7 +188,7 @@ fn peers_that_cannot_be_are_named() {
 }
 
 #[test]
-fn a_card_that_nobody_connects_to_is_ended() {
+fn a_card_without_peer_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (card, stop) = start(folder.path(), "a", None, Sync::Offered);
     stop.set();

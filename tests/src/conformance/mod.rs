@@ -19,6 +19,7 @@
 
 mod ack;
 mod address;
+mod address_handles;
 mod atomic;
 pub mod bench;
 mod binds;
@@ -128,6 +129,7 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: where two rules meet", together::CASES),
     topic("Unreliable connection", uc::CASES),
     topic("Unreliable datagram", ud::CASES),
+    topic("Address handles", address_handles::CASES),
     topic("Queue pair 1", gsi::CASES),
     topic("Frames to the own address", own::CASES),
     topic("Notification of congestion", notification::CASES),

@@ -291,8 +291,12 @@ fn uc_write_region_gone(bench: &mut Bench) {
             check("answers", s.run(QUIET).len(), 0);
         });
         check("completions", s.results(), expected.to_vec());
-        let behind = s.host.contents(&gone)[MTU..].to_vec();
-        check_bytes("what was taken back", &behind, &vec![0; behind.len()]);
+        let taken_back = s.host.contents(&gone)[MTU..].to_vec();
+        check_bytes(
+            "what was taken back",
+            &taken_back,
+            &vec![0; taken_back.len()],
+        );
         let next = (expected.len() as u16, 0);
         check("state", s.host.query(s.qpn).rq_state, state::RTS);
         check("the next", give(&mut s, &[(Only, 0, 8)]), vec![next]);

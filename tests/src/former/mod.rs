@@ -342,10 +342,10 @@ impl Test {
 /// # Errors
 /// What was seen of a former life, or broke.
 pub fn rounds(target: Target, seed: u64, count: u64) -> Result<(), String> {
-    quiet::caught(|| lives(target, seed, count)).map_err(|what| format!("seed {seed}: {what}"))
+    quiet::caught(|| run(target, seed, count)).map_err(|what| format!("seed {seed}: {what}"))
 }
 
-fn lives(target: Target, seed: u64, rounds: u64) {
+fn run(target: Target, seed: u64, rounds: u64) {
     let mut test = Test::new(target, seed);
     // The number that ended last is taken again at once, mostly.
     let mut next = 2;

@@ -341,13 +341,13 @@ impl Line {
             let end = &mut self.ends[side];
             end.closed |= end.ended.get();
             // The last asks for a completion, or it would not be known to have been sent.
-            let silent = self.ends[side]
+            let unsignaled = self.ends[side]
                 .sent
                 .back()
                 .is_some_and(|sent| !sent.signaled);
             match self.state {
                 State::Open => self.post(side, host, now, false),
-                State::Draining if silent && !self.gave_up => self.post(side, host, now, true),
+                State::Draining if unsignaled && !self.gave_up => self.post(side, host, now, true),
                 _ => {}
             }
             if matches!(self.state, State::Open | State::Draining)

@@ -49,7 +49,7 @@ pub(crate) struct Scene {
     pub(crate) foreign: Vec<u32>,
     frames: u64,
     /// Of each card, when the frames came that it has not taken.
-    coming: [VecDeque<u64>; 2],
+    arrivals: [VecDeque<u64>; 2],
 }
 
 impl Scene {
@@ -107,7 +107,7 @@ impl Scene {
             strays: Vec::new(),
             foreign: Vec::new(),
             frames: 0,
-            coming: Default::default(),
+            arrivals: Default::default(),
         };
         scene.pair.wire = Box::new(|_, _| Vec::new());
         scene
@@ -160,14 +160,14 @@ impl Scene {
         for (side, way) in self.wires.iter_mut().enumerate() {
             let to = [&mut self.pair.b, &mut self.pair.a].into_iter().nth(side);
             let to: &mut Host = to.expect("there are two");
-            let coming = &mut self.coming[1 - side];
+            let arrivals = &mut self.arrivals[1 - side];
             for wire in way {
                 while let Some(frame) = wire.take(self.now) {
                     to.nic.receive(&frame);
-                    coming.push_back(self.now);
+                    arrivals.push_back(self.now);
                 }
             }
-            coming.drain(..coming.len() - to.nic.arriving().min(coming.len()));
+            arrivals.drain(..arrivals.len() - to.nic.arriving().min(arrivals.len()));
         }
         let hosts = [&mut self.pair.a, &mut self.pair.b];
         for (kernel, host) in self.kernels.iter_mut().zip(hosts) {
@@ -190,7 +190,7 @@ impl Scene {
 
     /// Both cards have taken all frames that came before `cycle`.
     pub(crate) fn have_taken(&self, cycle: u64) -> bool {
-        let oldest = self.coming.iter().filter_map(VecDeque::front).min();
+        let oldest = self.arrivals.iter().filter_map(VecDeque::front).min();
         self.now > cycle && oldest.is_none_or(|oldest| *oldest >= cycle)
     }
 

@@ -237,7 +237,7 @@ impl Fuzzing {
     /// What went wrong, and how to see it again.
     fn broken(&self, lines: &[String]) -> String {
         let name = self.target.name();
-        let behind = |word: &str| {
+        let rest_of = |word: &str| {
             let mut found = lines.iter().filter_map(|line| line.split_once(word));
             found.next().map(|(_, rest)| rest.to_owned())
         };
@@ -246,7 +246,7 @@ impl Fuzzing {
             || lines.to_vec(),
             |at| lines[at..].iter().take(2).cloned().collect(),
         );
-        match behind("Test unit written to ") {
+        match rest_of("Test unit written to ") {
             Some(path) => format!(
                 "{name}: {}\nagain: cargo xtask fuzz {name} --input {path}",
                 what.join(" ")
@@ -256,7 +256,7 @@ impl Fuzzing {
     }
 }
 
-/// The number behind the last `word`.
+/// The number rest_of the last `word`.
 fn number(lines: &[String], word: &str) -> Option<u64> {
     let found = lines.iter().rev().find_map(|line| line.split_once(word));
     found?.1.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! What Swift remembers and is told.
+//! State and inputs of Swift.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use super::types::CongestionEvent;
 use crate::bus::payload::payload;

@@ -142,8 +142,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         forward!(flushed <= starts.flushed);
         forward!(walk.s <= starts.m);
         copy!(walk <= self; entry_we, entry_at, entry);
-        unread_valid = walk.unread_valid;
-        unread = walk.unread;
+        copy!(self <= walk; unread_valid, unread);
         activity = starts.activity;
 
         // the packet being cut
@@ -252,8 +251,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         form.part_last = count == 1;
         descs.s.valid = packet_end;
         descs.s.payload = form.desc;
-        descs.s.payload.round = round;
-        descs.s.payload.incarnation = incarnation;
+        copy!(descs.s.payload <= self; round, incarnation);
         descs.s.payload.next_psn = psn + span;
         pieces.s.valid = step & has_bytes;
         pieces.s.payload = GatherCmd {

@@ -32,7 +32,7 @@ pub struct SqFeedback {
     raised: Reg<Bit>,
     raised_report: Dff<SendReport>,
     /// `psn` is this many PSNs behind that of `raised_report`.
-    beyond: Dff<Bits<24>>,
+    ahead: Dff<Bits<24>>,
     acked: Dff<Bits<24>>,
     mtu: Dff<Bits<3>>,
     report_q: Reg<Valid<SendReport>>,
@@ -76,18 +76,18 @@ impl Logic for SqFeedback {
             terms.progress
         };
         acked = progress;
-        beyond = progress;
+        ahead = progress;
         if voids {
-            beyond = state.inflight;
+            ahead = state.inflight;
         }
         if renews {
-            beyond = bits::<24>(0);
+            ahead = bits::<24>(0);
         }
         mtu = image.mtu;
 
         report_q.valid = raised;
         report_q.payload = raised_report;
-        report_q.payload.psn = raised_report.psn + beyond;
+        report_q.payload.psn = raised_report.psn + ahead;
         // MTU code c is 2^(7 + c) bytes
         let mut bytes = ((acked.low::<12>().resize::<24>() << mtu) << 7).low::<24>();
         if acked.slice::<12>(12).any() {

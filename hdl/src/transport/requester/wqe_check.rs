@@ -13,7 +13,9 @@
 //! |---|---|
 //! | LOC_QP_OP_ERR | could not be read, says that it has no slots, more than 5, or more than there are |
 //! | LOC_QP_OP_ERR | sends nothing and has payload |
-//! | LOC_QP_OP_ERR | asks for what its transport does not have, for a READ or atomic where none may be outstanding or with inline data, names an address handle that there is not or that is of another protection domain |
+//! | LOC_QP_OP_ERR | asks for what its transport does not have |
+//! | LOC_QP_OP_ERR | asks for a READ or atomic where none may be outstanding, or with inline data |
+//! | LOC_QP_OP_ERR | names an address handle that there is not, or that is of another protection domain |
 //! | LOC_LEN_ERR | has more than 2^31 bytes, on UD more than the MTU, or is a READ of 2^23 packets |
 //! | LOC_QP_OP_ERR | has more entries or inline bytes than its slots hold, or a gather list that does not add up |
 //! | LOC_LEN_ERR | is an atomic on other than 8 bytes |

@@ -99,10 +99,7 @@ impl Logic for PlaceBuilder {
                 out.psn = request.psn;
             }
         }
-        let mut msn = decision.msn;
-        if ends {
-            msn = decision.msn + 1;
-        }
+        let msn = if ends { decision.msn + 1 } else { decision.msn };
         out.msn = msn;
         out.syndrome = ACK;
         if decision.gap {

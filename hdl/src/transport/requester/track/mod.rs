@@ -141,25 +141,21 @@ impl<const Q: usize> Logic for Track<Q> {
 
         // A: an event enters if nothing before it may change its queue pair
         room = swept & !places.level.slice::<2>(4).any() & !wqes.level.slice::<2>(4).any();
-        let conflict = bits::<3>(0)
-            .replace_bit(
-                0,
-                (b_changes & (b.qpn == responses.m.payload.qpn))
-                    | (c_changes & (c.qpn == responses.m.payload.qpn))
-                    | (d_changes & (d.qpn == responses.m.payload.qpn)),
-            )
-            .replace_bit(
-                1,
-                (b_valid & (b.qpn == issues.m.payload.qpn))
-                    | (c_valid & (c.qpn == issues.m.payload.qpn))
-                    | (d_valid & (d.qpn == issues.m.payload.qpn)),
-            )
-            .replace_bit(
-                2,
-                (b_valid & (b.qpn == controls.m.payload.qpn))
-                    | (c_valid & (c.qpn == controls.m.payload.qpn))
-                    | (d_valid & (d.qpn == controls.m.payload.qpn)),
-            );
+        let b_at = b.qpn.low::<Q>();
+        let c_at = c.qpn.low::<Q>();
+        let d_at = d.qpn.low::<Q>();
+        let response_at = responses.m.payload.qpn.low::<Q>();
+        let issue_at = issues.m.payload.qpn.low::<Q>();
+        let control_at = controls.m.payload.qpn.low::<Q>();
+        let response_waits = (b_changes & (b_at == response_at))
+            | (c_changes & (c_at == response_at))
+            | (d_changes & (d_at == response_at));
+        let issue_waits = (b_valid & (b_at == issue_at))
+            | (c_valid & (c_at == issue_at))
+            | (d_valid & (d_at == issue_at));
+        let control_waits = (b_valid & (b_at == control_at))
+            | (c_valid & (c_at == control_at))
+            | (d_valid & (d_at == control_at));
         let mut take: Bits<3> = bits::<3>(0);
         let mut asked = none;
         asked.kind = TrackKind::Response;
@@ -167,7 +163,7 @@ impl<const Q: usize> Logic for Track<Q> {
         copy!(asked <= issues.m.payload; packets, length, index, slots);
         let mut b_changes_it = responses.m.payload.read | responses.m.payload.atomic;
         if controls.m.valid {
-            take = bits::<3>(0).replace_bit(2, room & !conflict.bit(2));
+            take = bits::<3>(0).replace_bit(2, room & !control_waits);
             asked.kind = TrackKind::Failed;
             if controls.m.payload.reset {
                 asked.kind = TrackKind::Reset;
@@ -175,12 +171,12 @@ impl<const Q: usize> Logic for Track<Q> {
             asked.qpn = controls.m.payload.qpn;
             b_changes_it = true;
         } else if issues.m.valid {
-            take = bits::<3>(0).replace_bit(1, room & !conflict.bit(1));
+            take = bits::<3>(0).replace_bit(1, room & !issue_waits);
             asked.kind = TrackKind::Issue;
             copy!(asked <= issues.m.payload; qpn, psn, atomic);
             b_changes_it = true;
         } else if responses.m.valid {
-            take = bits::<3>(0).replace_bit(0, room & !conflict.bit(0));
+            take = bits::<3>(0).replace_bit(0, room & !response_waits);
         }
         let a_valid = take.any();
         responses.m.ready = take.bit(0);
