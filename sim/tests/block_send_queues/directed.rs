@@ -1,16 +1,16 @@
-//! READs and atomics: limits, fences, lost and bad responses, failures.
+//! READs, atomics and windows: limits, fences, lost and bad responses.
 
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::qpc::{SqCtx, state};
+use ferroce_proto::abi::qpc::SqCtx;
 use ferroce_sim::random::Pauses;
 
 use super::rig::{Failure, Post, Rig, Wire};
 use super::{ctx, read, send};
 
-const FLUSHED: u8 = status::WR_FLUSH_ERR;
+pub(super) const FLUSHED: u8 = status::WR_FLUSH_ERR;
 
 /// Queue pair 1 with two retries, from PSN 100 on.
-fn rig(wire: Wire) -> Rig {
+pub(super) fn rig(wire: Wire) -> Rig {
     let mut rig = Rig::new(20, Pauses::NONE);
     let ctx = SqCtx {
         retry_cnt: 2,
@@ -21,14 +21,14 @@ fn rig(wire: Wire) -> Rig {
     rig
 }
 
-fn post_all(rig: &mut Rig, posts: &[Post]) {
+pub(super) fn post_all(rig: &mut Rig, posts: &[Post]) {
     for post in posts {
         rig.post(1, *post);
     }
     rig.ring(1);
 }
 
-fn good(count: u16) -> Vec<(u16, u8)> {
+pub(super) fn good(count: u16) -> Vec<(u16, u8)> {
     (0..count).map(|i| (i, 0)).collect()
 }
 
@@ -261,68 +261,6 @@ fn a_nak_fails_a_read() {
     }
 }
 
-#[test]
-fn a_command_to_err_flushes_when_nothing_is_on_its_way() {
-    let mut rig = rig(Wire {
-        no_answer: true,
-        ..Wire::default()
-    });
-    rig.hold = true;
-    post_all(&mut rig, &[read(1000), send(10), read(10)]);
-    rig.run(100);
-    rig.modify(1, state::ERR, None);
-    rig.run(5000);
-    assert!(rig.done(1).is_empty());
-    rig.hold = false;
-    rig.run(300);
-    assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED), (2, FLUSHED)]);
-    assert!(rig.failures.is_empty(), "the driver knows");
-    assert_eq!(
-        rig.counts["local_ack_timeout_err"], 0,
-        "the timer was stopped"
-    );
-}
-
-#[test]
-fn the_cause_is_kept_until_the_flush() {
-    let mut rig = rig(Wire {
-        no_answer: true,
-        ..Wire::default()
-    });
-    rig.hold = true;
-    post_all(&mut rig, &[read(1000), send(10)]);
-    rig.run(100);
-    rig.unread(1, 100);
-    rig.run(50);
-    rig.modify(1, state::ERR, None);
-    rig.run(50);
-    rig.hold = false;
-    rig.run(300);
-    assert_eq!(rig.done(1), [(0, status::GENERAL_ERR), (1, FLUSHED)]);
-    assert_eq!(rig.failures.len(), 1);
-}
-
-#[test]
-fn the_cause_is_kept_whatever_command_comes_before_the_flush() {
-    for state in [state::SQD, state::RTS] {
-        let mut rig = rig(Wire {
-            refuse: Some((0, 0x62)),
-            ..Wire::default()
-        });
-        rig.hold = true;
-        post_all(&mut rig, &[send(10), send(10)]);
-        rig.run(600);
-        assert_eq!(rig.failures.len(), 1);
-        rig.modify(1, state, None);
-        rig.run(50);
-        rig.hold = false;
-        rig.run(300);
-        let done = [(0, status::REM_ACCESS_ERR), (1, FLUSHED)];
-        assert_eq!(rig.done(1), done);
-        assert_eq!(rig.down, [1]);
-    }
-}
-
 /// Less than half of all PSNs are outstanding.
 #[test]
 fn a_read_fits_in_the_window() {
@@ -354,62 +292,4 @@ fn a_read_fits_in_the_window() {
     rig.ring(4);
     rig.run(300);
     assert_eq!(rig.qps[4].parts.len(), 2);
-}
-
-#[test]
-fn a_drained_queue_is_reported_once() {
-    let mut rig = rig(Wire {
-        delay: 400,
-        ..Wire::default()
-    });
-    post_all(&mut rig, &[send(10), read(1000)]);
-    rig.run(200);
-    rig.modify(1, state::SQD, None);
-    rig.run(100);
-    assert!(rig.drained.is_empty());
-    rig.run(1000);
-    assert_eq!(rig.drained, [1]);
-    assert_eq!(rig.done(1), good(2));
-    post_all(&mut rig, &[send(10)]);
-    rig.run(500);
-    assert_eq!((rig.drained.len(), rig.done(1).len()), (1, 2));
-    // nothing is outstanding, and it is entered again
-    rig.modify(1, state::SQD, None);
-    rig.run(100);
-    assert_eq!(rig.drained, [1, 1]);
-    rig.modify(1, state::RTS, None);
-    rig.finish(3000);
-    assert_eq!(rig.drained, [1, 1]);
-}
-
-#[test]
-fn a_wqe_that_cannot_run_waits_for_its_turn_only() {
-    let mut rig = rig(Wire::default());
-    let bad = Post {
-        bad: status::LOC_QP_OP_ERR,
-        fence: true,
-        ..read(100)
-    };
-    post_all(&mut rig, &[read(3000), bad, read(10)]);
-    rig.run(3000);
-    let done = [(0, 0), (1, status::LOC_QP_OP_ERR), (2, FLUSHED)];
-    assert_eq!(rig.done(1), done);
-    assert_eq!(rig.failures[0].status, status::LOC_QP_OP_ERR);
-}
-
-#[test]
-fn a_queue_pair_in_error_without_an_image_reads_nothing() {
-    let mut rig = rig(Wire::default());
-    post_all(&mut rig, &[send(10)]);
-    rig.finish(5000);
-    rig.modify(1, state::RESET, Some(0));
-    rig.run(100);
-    // its number has another owner now, which fails before it has a ring
-    rig.modify(1, state::INIT, None);
-    rig.modify(1, state::ERR, None);
-    rig.run(100);
-    let before = rig.done(1).len();
-    rig.ring(1);
-    rig.run(1000);
-    assert_eq!(rig.done(1).len(), before, "nothing of it is known");
 }

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod directed;
+mod ends;
 mod long;
 mod merged;
 mod rig;

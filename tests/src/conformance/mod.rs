@@ -26,6 +26,7 @@ mod binds;
 mod classes;
 mod cnp;
 mod completion;
+mod duplicate_reads;
 pub(crate) mod event_queue;
 mod events;
 mod exception;
@@ -109,10 +110,8 @@ pub const TOPICS: &[Topic] = &[
     topic("Gather and scatter lists, inline payload", lists::CASES),
     topic("RC: RDMA WRITE", rc_write::CASES),
     topic("RC: RDMA READ", read::CASES),
-    topic(
-        "RC: READ responses lost, late and repeated",
-        read_loss::CASES,
-    ),
+    topic("RC: READ responses lost and late", read_loss::CASES),
+    topic("RC: repeated READs", duplicate_reads::CASES),
     topic("RC: atomics", atomic::CASES),
     topic("RC: SEND with invalidate", invalidate::CASES),
     topic("Memory windows", window::CASES),

@@ -10,6 +10,7 @@ mod owner;
 mod stranger;
 mod tenant;
 mod victim;
+mod works;
 
 pub use bus::{Disturbed, disturb};
 pub use frames::{Report, attack};

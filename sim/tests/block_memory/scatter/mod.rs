@@ -5,6 +5,7 @@ mod failures;
 mod model;
 mod random;
 mod setup;
+mod wqe;
 
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::wqe::Sge;
@@ -12,8 +13,9 @@ use ferroce_sim::bench::{Agent, StreamSource};
 use ferroce_sim::random::Pauses;
 
 use super::common::uneven;
-use model::{Outcome, Placement, Token, Wqe};
+use model::{Outcome, Placement, Token};
 use setup::{Setup, victim};
+use wqe::Wqe;
 
 fn random<const W: usize, const K: usize>(pauses: Pauses, placements: usize) {
     let mut setup = Setup::new::<W, K>(pauses);

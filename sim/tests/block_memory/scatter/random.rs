@@ -3,8 +3,9 @@
 use ferroce_proto::abi::cq::{NO_NUMBER, status};
 use ferroce_proto::abi::wqe::Sge;
 
-use super::model::{Placement, Wqe};
+use super::model::Placement;
 use super::setup::{QUEUE_PAIRS, REGION, Setup, VICTIMS, victim};
+use super::wqe::Wqe;
 
 impl Setup {
     /// A placement of any kind, most of them good.
