@@ -161,7 +161,7 @@ pub struct Drain {
     age: Reg<Bits<5>>,
     quiet: Reg<Bits<5>>,
     /// From the turn on: things that stood in the section and are there.
-    due: Reg<Bits<10>>,
+    due: Reg<Bits<16>>,
     mark: Dff<Bits<16>>,
     finished: Reg<Bit>,
     noted: Reg<Bit>,
@@ -235,7 +235,7 @@ impl Logic for Drain {
         }
         let there = if turn { due } else { seen.level };
         due = if there.any() {
-            there - if_there(seen.moved, bits::<10>(1))
+            there - if_there(seen.moved, bits::<16>(1))
         } else {
             0
         };

@@ -129,6 +129,6 @@ impl Logic for Passage {
         }
         activity.busy = assembling | packets.any();
         activity.moved = passes;
-        activity.level = packets.resize::<10>() + AHEAD;
+        activity.level = packets.resize::<16>() + AHEAD;
     }
 }

@@ -178,7 +178,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     /// Atomics under way.
     pub atomics: Signal<Out, Activity>,
     /// No fewer responses wait for `response`.
-    pub waiting: Signal<Out, Bits<10>>,
+    pub waiting: Signal<Out, Bits<16>>,
     /// A lost response waits to end its queue pair.
     pub losing: Signal<Out, Bit>,
     /// Tables are swept after reset.

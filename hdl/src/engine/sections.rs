@@ -50,7 +50,7 @@ pub struct Sections {
     /// Frames in the queues of the classes.
     pub queued: Signal<In, Activity>,
     /// Responses that wait in front of `responses`.
-    pub waiting: Signal<In, Bits<10>>,
+    pub waiting: Signal<In, Bits<16>>,
     /// One of them takes a place that is counted in neither.
     pub losing: Signal<In, Bit>,
     /// By [`section`](crate::control::drain::section).
@@ -84,7 +84,7 @@ impl Logic for Sections {
         activity[REQUESTS] = requests;
         activity[RESPONSES].busy = responses.busy | losing;
         activity[RESPONSES].moved = responses.moved & !losing;
-        activity[RESPONSES].level = responses.level + waiting + if_there(losing, bits::<10>(1));
+        activity[RESPONSES].level = responses.level + waiting + if_there(losing, bits::<16>(1));
         activity[CNPS] = cnps;
         activity[PASSAGE] = passage;
         activity[CLASS_QUEUES] = queued;

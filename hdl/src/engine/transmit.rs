@@ -287,13 +287,13 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         requests.busy = requester.desc.valid | descs.m.valid | recall.busy | back.activity[0].busy;
         requests.moved = back.activity[0].moved;
         // behind `desc` one more may wait
-        requests.level = descs.level.resize::<10>()
+        requests.level = descs.level
             + back.activity[0].level
-            + if_there(recall.busy, bits::<10>(1))
-            + if_there(requester.desc.valid, bits::<10>(2));
+            + if_there(recall.busy, bits::<16>(1))
+            + if_there(requester.desc.valid, bits::<16>(2));
         responses.busy = response.valid | response_descs.m.valid | back.activity[1].busy;
         responses.moved = back.activity[1].moved;
-        responses.level = response_descs.level.resize::<10>() + back.activity[1].level;
+        responses.level = response_descs.level + back.activity[1].level;
         forward!(response <= response_descs.s);
         forward!(back.desc[1] <= response_descs.m);
         // responses are never recalled

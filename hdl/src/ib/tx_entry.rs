@@ -76,7 +76,7 @@ impl Logic for TxEntry {
             room[i] = used[i] < MOST;
             activity[i].busy = used[i].any();
             activity[i].moved = left[i];
-            activity[i].level = used[i].resize::<10>();
+            activity[i].level = used[i].resize::<16>();
         }
         if cnp_left {
             cnp_busy = false;

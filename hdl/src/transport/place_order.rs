@@ -86,6 +86,6 @@ impl Logic for PlaceOrder {
 
         activity.busy = s[0].valid | s[1].valid | (places.level != 0);
         activity.moved = places.m.valid & m.ready;
-        activity.level = places.level.resize::<10>();
+        activity.level = places.level;
     }
 }

@@ -113,6 +113,32 @@ fn events_are_waited_for_to_the_last() {
     assert!(done, "it ends");
 }
 
+/// A key request of each queue pair of the largest build waits.
+#[test]
+fn a_section_holds_one_of_each_queue_pair() {
+    let mut block = block();
+    let all = 1 << 14;
+    block.set("activity_2", activity(all, false));
+    block.set("start", 1);
+    block.step();
+    block.set("start", 0);
+    // the turn of section 2, behind two that are empty
+    for _ in 0..100 {
+        block.step();
+    }
+    for left in (0..all).rev() {
+        assert_eq!(block.get("done"), 0, "{left} have not left");
+        block.set("activity_2", activity(left + 1, true) | 1);
+        block.step();
+    }
+    block.set("activity_2", activity(all, false));
+    let done = (0..600).any(|_| {
+        block.step();
+        block.get("done") == 1
+    });
+    assert!(done, "later ones are not waited for");
+}
+
 /// Things in each section; a thing is the cycle in which it entered the first one.
 struct Pipeline {
     queues: [VecDeque<u64>; COUNT],

@@ -14,14 +14,14 @@ payload! {
         moved: Bit,
         /// No fewer are in the section, or wait in front of it and count in no section before: when so many more have
         /// left it these have. One that leaves in this cycle counts.
-        level: Bits<10>,
+        level: Bits<16>,
     }
 }
 
 /// `count` things if `there`, for the level of [`Activity`].
 #[kernel_fn]
-pub fn if_there(there: Bit, count: Bits<10>) -> Bits<10> {
-    let things: Bits<10> = if there { count } else { 0 };
+pub fn if_there(there: Bit, count: Bits<16>) -> Bits<16> {
+    let things: Bits<16> = if there { count } else { 0 };
     things
 }
 

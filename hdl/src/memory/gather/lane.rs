@@ -279,7 +279,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         activity.busy = command.valid | pieces.m.valid;
         activity.moved = beats.valid & beats.last;
         // behind the command at the port one more may wait
-        activity.level = pieces.level.resize::<10>() + if_there(command.valid, bits::<10>(2));
+        activity.level = pieces.level + if_there(command.valid, bits::<16>(2));
 
         space.fetch = fetch;
         space.discard = discard;

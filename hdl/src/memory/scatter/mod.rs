@@ -149,6 +149,6 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for Scatter<W, K, Q> 
         activity.busy = place.valid | tails.m.valid;
         activity.moved = tails.m.valid & report.tail.ready;
         // the first pieces of one in the walk may be checked already
-        activity.level = tails.level.resize::<10>() + if_there(place.valid, bits::<10>(1));
+        activity.level = tails.level + if_there(place.valid, bits::<16>(1));
     }
 }

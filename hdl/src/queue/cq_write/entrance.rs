@@ -37,7 +37,7 @@ pub struct CqEntrance {
     /// A completion is here, or waits at an input.
     pub busy: Signal<Out, Bit>,
     /// When so many have left, those that are here now have: the inputs take turns.
-    pub level: Signal<Out, Bits<10>>,
+    pub level: Signal<Out, Bits<16>>,
 
     recv_fence: CqFenceQueue,
     send_fence: CqFence,
@@ -87,14 +87,14 @@ impl Logic for CqEntrance {
         let recv_few = recv.valid | recv_fence.busy;
         let send_few = send.valid | send_fence.busy;
         // 3 at the input and in its fence, and 2 behind the merge
-        let few: Bits<10> = if recv_few | send_few {
+        let few: Bits<16> = if recv_few | send_few {
             8
         } else if tokens.m.valid {
             2
         } else {
             0
         };
-        level = (recv_fence.level.resize::<10>() << 1) + few;
+        level = (recv_fence.level.resize::<16>() << 1) + few;
         busy = recv.valid | send.valid | recv_fence.busy | send_fence.busy | tokens.m.valid;
     }
 }

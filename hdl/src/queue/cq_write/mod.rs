@@ -337,7 +337,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         activity.moved = ((place.write.valid & write.ready) | (w_lost & !place.busy)) & !stale;
         activity.level = entrance.level
             + place.level
-            + if_there(entered | live | held | w_lost, bits::<10>(3))
-            + if_there(stale, bits::<10>(1));
+            + if_there(entered | live | held | w_lost, bits::<16>(3))
+            + if_there(stale, bits::<16>(1));
     }
 }

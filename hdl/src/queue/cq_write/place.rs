@@ -32,7 +32,7 @@ pub struct CqPlace<const W: usize, const K: usize> {
     /// Entries are on their way.
     pub busy: Signal<Out, Bit>,
     /// No fewer are.
-    pub level: Signal<Out, Bits<10>>,
+    pub level: Signal<Out, Bits<16>>,
 
     entries: Fifo<CqEntry, 4>,
     sender: CqSender<W, K>,
@@ -81,8 +81,8 @@ impl<const W: usize, const K: usize> Logic for CqPlace<W, K> {
         forward!(sender.s <= entries.m);
         forward!(write <= sender.write);
         forward!(beats <= sender.beats);
-        let few = if_there(w_valid | v_valid | sender.write.valid, bits::<10>(3));
-        level = entries.level.resize::<10>() + few;
+        let few = if_there(w_valid | v_valid | sender.write.valid, bits::<16>(3));
+        level = entries.level + few;
         busy = w_valid | v_valid | entries.level.any() | sender.write.valid | sender.beats.valid;
     }
 }

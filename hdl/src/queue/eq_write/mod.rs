@@ -293,8 +293,8 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
         let without = events.ready & !place.busy & !decision.writes;
         activity.moved = ((place.write.valid & write.ready) | without) & !stale;
         // one at the port and 2 in front of it, and one that is taken
-        let few = if_there(events.valid | working | writes, bits::<10>(4));
-        activity.level = few + place.level + if_there(stale, bits::<10>(1));
+        let few = if_there(events.valid | working | writes, bits::<16>(4));
+        activity.level = few + place.level + if_there(stale, bits::<16>(1));
         ready = queues.ready;
     }
 }

@@ -27,7 +27,7 @@ pub struct EqPlace<const W: usize, const K: usize> {
     /// An entry is on its way.
     pub busy: Signal<Out, Bit>,
     /// No fewer are.
-    pub level: Signal<Out, Bits<10>>,
+    pub level: Signal<Out, Bits<16>>,
 
     entries: Fifo<EqEntry, 4>,
     sender: EqSender<W, K>,
@@ -59,7 +59,7 @@ impl<const W: usize, const K: usize> Logic for EqPlace<W, K> {
         forward!(sender.s <= entries.m);
         forward!(write <= sender.write);
         forward!(beats <= sender.beats);
-        level = entries.level.resize::<10>() + if_there(sender.write.valid, bits::<10>(2));
+        level = entries.level + if_there(sender.write.valid, bits::<16>(2));
         busy = entries.level.any() | sender.write.valid | sender.beats.valid;
     }
 }

@@ -176,15 +176,11 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
         activity.busy = list.m.valid | there | drains.level.any();
         activity.moved = (cq.valid & cq.ready) | (failed.valid & failed.ready);
         // a marker may wait for the turn of one that is flushed
-        let marks_left: Bits<10> = if drains.level.slice::<8>(8).any() {
-            512
-        } else {
-            drains.level.low::<10>() << 1
-        };
+        let marks_left = drains.level << 1;
         // two of each side may wait at the inputs, which take turns
         let entering =
-            if_there(retired.valid, bits::<10>(4)) + if_there(flushed.valid, bits::<10>(4));
+            if_there(retired.valid, bits::<16>(4)) + if_there(flushed.valid, bits::<16>(4));
         activity.level =
-            list.level.resize::<10>() + if_there(there, bits::<10>(1)) + entering + marks_left;
+            list.level + if_there(there, bits::<16>(1)) + entering + marks_left;
     }
 }

@@ -61,7 +61,7 @@ pub struct KeyWork<const Q: usize> {
     age: Reg<Bits<4>>,
     /// Of the round.
     batch: Reg<Bits<16>>,
-    due: Reg<Bits<10>>,
+    due: Reg<Bits<16>>,
     stirs: Dff<Activity>,
     issued: Reg<Bits<16>>,
     unwritten: Reg<Bits<16>>,
@@ -146,7 +146,7 @@ impl<const Q: usize> Logic for KeyWork<Q> {
             Round::Placed => {
                 age = 0;
                 if due.any() & stirs.busy {
-                    due -= if_there(stirs.moved, bits::<10>(1));
+                    due -= if_there(stirs.moved, bits::<16>(1));
                 } else {
                     round = Round::Memory;
                 }
@@ -177,10 +177,6 @@ impl<const Q: usize> Logic for KeyWork<Q> {
 
         activity.busy = s.valid | there | waiting.level.any();
         activity.moved = leaves;
-        activity.level = if waiting.level.slice::<7>(9).any() {
-            512
-        } else {
-            waiting.level.low::<10>() + if_there(there, bits::<10>(1))
-        };
+        activity.level = waiting.level + if_there(there, bits::<16>(1));
     }
 }

@@ -222,7 +222,7 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         let there = state != RetireState::Idle;
         activity.busy = there;
         activity.moved = (state == RetireState::Report) & out.s.ready;
-        activity.level = if_there(there, bits::<10>(1));
+        activity.level = if_there(there, bits::<16>(1));
 
         match state {
             RetireState::Idle => {

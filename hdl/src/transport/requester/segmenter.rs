@@ -277,7 +277,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         parts = Activity {
             busy: open.any(),
             moved: cut,
-            level: open.resize::<10>(),
+            level: open.resize::<16>(),
         };
         part_cut_q = cut;
         piece_cut = piece_cut_q;

@@ -91,7 +91,7 @@ pub struct WqeCheck<const Q: usize> {
     /// Its tag.
     pub unread: Signal<In, Bits<5>>,
     /// No fewer WQEs are here.
-    pub level: Signal<Out, Bits<10>>,
+    pub level: Signal<Out, Bits<16>>,
 
     context: WqeContext<Q>,
     head: WqeHead<Q>,
@@ -311,9 +311,9 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         decision.done = mr.done;
         decision.ok = mr.ok;
 
-        level = inside.resize::<10>()
-            + if_there(context.valid, bits::<10>(1))
-            + if_there(context.next_valid, bits::<10>(1));
+        level = inside.resize::<16>()
+            + if_there(context.valid, bits::<16>(1))
+            + if_there(context.next_valid, bits::<16>(1));
 
         // stage 4
         valid_4 = finish & end_slot;

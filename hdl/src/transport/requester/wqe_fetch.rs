@@ -145,7 +145,7 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         asked = if taken.any() { one_less(more) } else { more };
         activity.busy = requests.m.valid | pending.m.valid | buffer.m.valid;
         activity.moved = m.ready & buffer.m.valid;
-        activity.level = asked.resize::<10>();
+        activity.level = asked.resize::<16>();
         returned = unused + taken;
         credit = returned;
     }

@@ -183,7 +183,7 @@ impl Logic for WqeStart {
         grants.m.ready = accept;
         activity.busy = s.valid | started.m.valid;
         activity.moved = accept;
-        activity.level = started.level.resize::<10>();
+        activity.level = started.level;
 
         flush.m.ready = flushed.ready;
         flushed.valid = flush.m.valid;

@@ -163,9 +163,9 @@ impl<const Q: usize> Logic for AckHold<Q> {
         activity.busy = s.valid | there | some | merge.m.valid;
         // what passes beside the queue does not count while a token waits in it: it may come for ever
         activity.moved = leaves | (passes & !some);
-        activity.level = queue.level.resize::<10>()
-            + if_there(there, bits::<10>(1))
-            + if_there(merge.m.valid, bits::<10>(2))
-            + if_there(s.valid, bits::<10>(2));
+        activity.level = queue.level
+            + if_there(there, bits::<16>(1))
+            + if_there(merge.m.valid, bits::<16>(2))
+            + if_there(s.valid, bits::<16>(2));
     }
 }

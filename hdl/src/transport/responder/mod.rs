@@ -220,7 +220,7 @@ impl<const Q: usize, const S: usize> Logic for Responder<Q, S> {
         counts = reporter.counts;
         activity.busy = places.m.valid;
         activity.moved = places.m.valid & m.ready;
-        activity.level = places.level.resize::<10>();
+        activity.level = places.level;
         ready = table.ready;
     }
 }

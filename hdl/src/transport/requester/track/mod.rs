@@ -270,7 +270,7 @@ impl<const Q: usize> Logic for Track<Q> {
         let moving = b_valid | c_valid | d_valid | e_valid;
         activity.busy = waits | moving | (places.level != 0);
         activity.moved = places.m.valid & m.ready;
-        activity.level = places.level.resize::<10>();
+        activity.level = places.level;
         ready = swept;
     }
 }

@@ -152,7 +152,7 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     /// Atomics of a queue pair that are over, see [`over_count`].
     pub over: Signal<Out, Valid<AtomicsOver>>,
     /// No fewer acknowledgements and packets wait for `desc`.
-    pub waiting: Signal<Out, Bits<10>>,
+    pub waiting: Signal<Out, Bits<16>>,
     /// A lost response waits to end its queue pair.
     pub losing: Signal<Out, Bit>,
     /// The sweep after reset is done.
@@ -296,7 +296,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         turns = Activity {
             busy: open.any(),
             moved: exit.ended,
-            level: open.resize::<10>(),
+            level: open.resize::<16>(),
         };
 
         // atomics
@@ -332,7 +332,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         forward!(packets.responses <= exit.packet);
         packets.m.ready = desc.ready;
         desc.valid = packets.m.valid;
-        waiting = acks.level.resize::<10>() + if_there(packets.m.valid, bits::<10>(2));
+        waiting = acks.level + if_there(packets.m.valid, bits::<16>(2));
         desc.payload = blank;
         copy!(desc.payload <= packets.m.payload; qpn, opcode, psn, plen, path);
         desc.payload.va = packets.m.payload.value;

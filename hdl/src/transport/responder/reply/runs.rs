@@ -106,7 +106,7 @@ impl<const Q: usize> Logic for AtomicRuns<Q> {
         activity = Activity {
             busy: running.any(),
             moved: over,
-            level: running.resize::<10>(),
+            level: running.resize::<16>(),
         };
 
         // the atomic
