@@ -22,6 +22,7 @@ mod address;
 mod atomic;
 pub mod bench;
 mod binds;
+mod brim;
 mod classes;
 mod cnp;
 mod completion;
@@ -154,6 +155,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Errors and flush", flush::CASES),
     topic("Queue pair states", state::CASES),
     topic("Completion and event queues", completion::CASES),
+    topic("Completion queues at their brim", brim::CASES),
     topic("Rings of event queues", events::CASES),
     topic("Exception queue", exception::CASES),
     topic("Registers and reset", registers::CASES),
