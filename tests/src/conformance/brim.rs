@@ -15,7 +15,7 @@ cases! {
 }
 
 /// A connection that completes on a queue of 4 entries at a side, that queue, and a second connection.
-fn beside(bench: &mut Bench, side: Side) -> (Conn, u16, [u16; 2]) {
+fn beside(bench: &mut Bench, side: Side) -> (Conn, u16, [u32; 2]) {
     let (mut c, brim) = small(bench, side, 2);
     let (other, far) = c.pair.connect(QpOptions::default(), QpOptions::default());
     (c, brim, [other, far])
@@ -28,13 +28,13 @@ fn message(c: &mut Conn) {
 }
 
 /// One of the second.
-fn other_message(c: &mut Conn, [other, far]: [u16; 2]) {
+fn other_message(c: &mut Conn, [other, far]: [u32; 2]) {
     c.b.post_recv(far, &[]);
     c.a.post_send(other, &Work::send(&[]));
 }
 
 /// The completions of the second connection on queue 0 of both sides by now, which succeeded.
-fn others_done(c: &mut Conn, qpns: [u16; 2]) -> [usize; 2] {
+fn others_done(c: &mut Conn, qpns: [u32; 2]) -> [usize; 2] {
     [(Side::A, qpns[0]), (Side::B, qpns[1])].map(|(side, qpn)| {
         let host = c.pair.host(side);
         let polled = std::iter::from_fn(|| host.poll(0));
