@@ -38,7 +38,7 @@ cases! {
 }
 
 /// A connection whose queue pairs complete on queues of this size.
-fn small(bench: &mut Bench, side: Side, log_size: u8) -> (Conn, u16) {
+pub(super) fn small(bench: &mut Bench, side: Side, log_size: u8) -> (Conn, u16) {
     let mut pair = bench.pair(IP);
     let cqn = pair.host(side).create_cq(log_size);
     let (mut a, mut b) = (QpOptions::default(), QpOptions::default());

@@ -23,6 +23,7 @@ mod address_handles;
 mod atomic;
 pub mod bench;
 mod binds;
+mod brim;
 mod classes;
 mod cnp;
 mod completion;
@@ -155,6 +156,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Errors and flush", flush::CASES),
     topic("Queue pair states", state::CASES),
     topic("Completion and event queues", completion::CASES),
+    topic("Completion queues at their brim", brim::CASES),
     topic("Rings of event queues", events::CASES),
     topic("Exception queue", exception::CASES),
     topic("Registers and reset", registers::CASES),

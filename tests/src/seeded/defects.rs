@@ -254,7 +254,7 @@ pub const DEFECTS: &[Defect] = &[
         case: Some("completion_behind_an_atomic"),
         changes: &[change(
             "cq_fence_queue",
-            "assign not_run = waits_m_payload[Wait_behind] & !all_over;",
+            "assign not_run = waits_m_payload[Wait_after_atomics] & !all_over;",
             "1'b0",
         )],
     },
@@ -340,7 +340,7 @@ pub const DEFECTS: &[Defect] = &[
         case: Some("refused_receive"),
         changes: &[change(
             "cq_refusal",
-            "assign hit = mark[WriteMark_failed] & stands_behind & (found[CqToken_recv] | found[CqToken_fenced]) & !(|found[CqToken_status +: 8]);",
+            "assign hit = mark[WriteMark_failed] & is_after & (found[CqToken_recv] | found[CqToken_fenced]) & !(|found[CqToken_status +: 8]);",
             "1'b0",
         )],
     },

@@ -76,8 +76,8 @@ payload! {
         /// Its acknowledgement waits for its completion (`ack_hold`).
         judged: Bit,
         /// It waits for the atomics of its queue pair before it.
-        behind: Bit,
-        /// With `behind`: the atomics of its queue pair up to it, modulo 2^5.
+        after_atomics: Bit,
+        /// With `after_atomics`: the atomics of its queue pair up to it, modulo 2^5.
         atomics: Bits<5>,
     }
 

@@ -73,7 +73,7 @@ impl Logic for GuardRules {
         ruling.cause = FailCause::Flush;
         ruling.answer = packet.answer;
         ruling.spared = false;
-        copy!(ruling <= poison; behind, atomics);
+        copy!(ruling <= poison; after_atomics, atomics);
         written = false;
         if packet.reset {
             next.poisoned = false;
@@ -139,9 +139,9 @@ impl Logic for GuardRules {
         }
         if packet.runs & !poison.poisoned {
             next.atomics = poison.atomics + 1;
-            next.behind = true;
+            next.after_atomics = true;
         } else if packet.complete {
-            next.behind = false;
+            next.after_atomics = false;
         }
         next_poison = next;
     }

@@ -131,7 +131,7 @@ impl Logic for Report {
         cq_token.fenced = true;
         cq_token.marker = tail.payload.last_wqe;
         cq_token.judged = judged;
-        copy!(cq_token <= mr_result.payload; behind, atomics);
+        copy!(cq_token <= mr_result.payload; after_atomics, atomics);
         cqs.s.payload = cq_token;
         cqs.s.valid = fire
             & (mr_result.payload.complete

@@ -126,7 +126,7 @@ pub struct Poison {
     /// Atomics that passed, modulo 2^5.
     pub atomics: Bits<5>,
     /// One did since the latest completion.
-    pub behind: Bit,
+    pub after_atomics: Bit,
 }
 
 /// Why a receive WQE failed.
@@ -158,7 +158,7 @@ pub struct MrResult {
     /// It failed, and with it its message alone: the queue pair goes on. Of a WRITE its CQE has LOC_ACCESS_ERR.
     pub spared: Bit,
     /// A completion of it waits for the atomics before it.
-    pub behind: Bit,
+    pub after_atomics: Bit,
     /// Atomics that passed before it, modulo 2^5.
     pub atomics: Bits<5>,
 }

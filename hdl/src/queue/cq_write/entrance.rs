@@ -2,14 +2,15 @@
 //!
 //! ```text
 //!  recv ─► fence, 256 deep ─┐
-//!  send ─► fence ───────────┴► m
+//!  send ─► fence ───────────┴► line, 256 deep ─► m
 //! ```
 //!
 //! Payload takes as long to be written as host memory takes: so 256 receives may wait, and 2 sends. Tokens of one input
 //! keep their order.
 use super::fence::CqFence;
 use super::fence_queue::CqFenceQueue;
-use crate::bus::types::{AccessCounts, AtomicsOver, CqToken};
+use super::line::CqLine;
+use crate::bus::types::{AccessCounts, AtomicsOver, CqToken, if_there};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 
@@ -38,10 +39,12 @@ pub struct CqEntrance {
     pub busy: Signal<Out, Bit>,
     /// When so many have left, those that are here now have: the inputs take turns.
     pub level: Signal<Out, Bits<16>>,
+    /// Of these, those in line.
+    pub in_line: Signal<Out, Bits<9>>,
 
     recv_fence: CqFenceQueue,
     send_fence: CqFence,
-    tokens: Merge<CqToken, 2>,
+    line: CqLine,
 }
 
 impl Logic for CqEntrance {
@@ -58,7 +61,7 @@ impl Logic for CqEntrance {
         recv_fence.accesses = accesses;
         recv_fence.over = over;
         awaited = recv_fence.awaited;
-        forward!(tokens.s[0] <= recv_fence.m);
+        forward!(line.s[0] <= recv_fence.m);
         send_fence.s.valid = send.valid;
         send.ready = send_fence.s.ready;
         send_fence.s.payload = send.payload;
@@ -68,33 +71,28 @@ impl Logic for CqEntrance {
         }
         send_fence.issued = issued;
         send_fence.done = done;
-        tokens.s[1].valid = send_fence.m.valid;
-        send_fence.m.ready = tokens.s[1].ready;
+        line.s[1].valid = send_fence.m.valid;
+        send_fence.m.ready = line.s[1].ready;
         // a send has none of the fields that are 0, which then need no register
-        tokens.s[1].payload = send_fence.m.payload;
-        tokens.s[1].payload.imm = bits::<32>(0);
-        tokens.s[1].payload.with_imm = false;
-        tokens.s[1].payload.with_inv = false;
-        tokens.s[1].payload.solicited = false;
-        tokens.s[1].payload.recv = false;
-        tokens.s[1].payload.src_qpn = bits::<24>(0);
-        tokens.s[1].payload.pkey = bits::<16>(0);
-        tokens.s[1].payload.grh = false;
-        tokens.s[1].payload.judged = false;
-        tokens.s[1].payload.behind = false;
-        tokens.s[1].payload.atomics = bits::<5>(0);
-        forward!(m <= tokens.m);
+        line.s[1].payload = send_fence.m.payload;
+        line.s[1].payload.imm = bits::<32>(0);
+        line.s[1].payload.with_imm = false;
+        line.s[1].payload.with_inv = false;
+        line.s[1].payload.solicited = false;
+        line.s[1].payload.recv = false;
+        line.s[1].payload.src_qpn = bits::<24>(0);
+        line.s[1].payload.pkey = bits::<16>(0);
+        line.s[1].payload.grh = false;
+        line.s[1].payload.judged = false;
+        line.s[1].payload.after_atomics = false;
+        line.s[1].payload.atomics = bits::<5>(0);
+        forward!(m <= line.m);
+        in_line = line.level;
         let recv_few = recv.valid | recv_fence.busy;
         let send_few = send.valid | send_fence.busy;
-        // 3 at the input and in its fence, and 2 behind the merge
-        let few: Bits<16> = if recv_few | send_few {
-            8
-        } else if tokens.m.valid {
-            2
-        } else {
-            0
-        };
-        level = (recv_fence.level.resize::<16>() << 1) + few;
-        busy = recv.valid | send.valid | recv_fence.busy | send_fence.busy | tokens.m.valid;
+        // 3 at each input and in its fence
+        let few = if_there(recv_few | send_few, bits::<16>(6));
+        level = (recv_fence.level.resize::<16>() << 1) + few + line.level.resize::<16>();
+        busy = recv_few | send_few | line.level.any();
     }
 }

@@ -31,7 +31,7 @@ struct Wait {
     /// Atomics, likewise.
     atomics: Bits<16>,
     /// It waits for the atomics of its queue pair.
-    behind: Bit,
+    after_atomics: Bit,
     /// Its queue pair.
     qpn: Bits<16>,
     /// The atomics of that up to it, modulo 2^5.
@@ -91,11 +91,11 @@ impl Logic for CqFenceQueue {
         // both are as deep and take the same items; the tokens leave last
         s.ready = tokens.s.ready;
         let empty = !tokens.level.any();
-        let apart = s.payload.with_inv | s.payload.behind;
+        let apart = s.payload.with_inv | s.payload.after_atomics;
         let direct = empty & front.s.ready & !apart;
         tokens.s.valid = s.valid & !direct;
         tokens.s.payload = s.payload;
-        tokens.s.payload.behind = false;
+        tokens.s.payload.after_atomics = false;
         tokens.s.payload.atomics = bits::<5>(0);
         waits.s.valid = s.valid & tokens.s.ready & !direct;
         waits.s.payload.fence = s.payload.fence;
@@ -103,7 +103,7 @@ impl Logic for CqFenceQueue {
         waits.s.payload.invalidates = s.payload.with_inv;
         waits.s.payload.reads = accesses.reads_begun;
         waits.s.payload.atomics = accesses.atomics_begun;
-        copy!(waits.s.payload <= s.payload; behind, qpn);
+        copy!(waits.s.payload <= s.payload; after_atomics, qpn);
         waits.s.payload.own = s.payload.atomics;
 
         let age = issued - s.payload.fence;
@@ -128,7 +128,7 @@ impl Logic for CqFenceQueue {
         let counted = over.valid & (over.payload.qpn == waits.m.payload.qpn);
         let all_over = counted & (!left.any() | (left.bit(4) & left.low::<4>().any()));
         let unread = waits.m.payload.invalidates & accessed;
-        let not_run = waits.m.payload.behind & !all_over;
+        let not_run = waits.m.payload.after_atomics & !all_over;
         let held = unwritten | unread | not_run;
         due = waits.m.valid & !due & !held;
         waits.m.ready = due;
@@ -137,7 +137,7 @@ impl Logic for CqFenceQueue {
         front.done = done;
         front.s.valid = (s.valid & empty & !apart) | ready;
         front.s.payload = s.payload;
-        front.s.payload.behind = false;
+        front.s.payload.after_atomics = false;
         front.s.payload.atomics = bits::<5>(0);
         if ready {
             front.s.payload = tokens.m.payload;

@@ -3,7 +3,7 @@
 //! ```text
 //!  recv, send ─► entrance ─┐            ┌─► place ──► write, beats (dma_write)
 //!  command ────────────────┼─► queues ──┼─► lost
-//!  beat ─► consumer record ┤  (rules)   ├─► read (dma_read)
+//!  beat ─► looks, record ──┤  (rules)   ├─► read (dma_read)
 //!  arm ────────────────────┘            └─► reports ─► events
 //! ```
 //!
@@ -13,8 +13,8 @@
 //!
 //! The consumer record is read again when a ring is half full or more, one read at a time. A token that meets a full ring
 //! waits, with all behind it, for a read begun after it; only if the ring is full then too is it an overflow: the token is
-//! lost, and so is every further one until a command opens the queue afresh. A read that fails tells nothing. The
-//! answer to a read begun before its queue was opened, closed or resized is ignored.
+//! lost, and so is every further one until a command opens the queue afresh. That read counts for all that were in line by
+//! then: [`looks`].
 //!
 //! A command that resizes a queue switches to the ring and the record of its image at the next entry: everything else of
 //! the queue stays. It is refused if the queue is not open, has overflowed, or has more entries that the host has not
@@ -38,6 +38,8 @@
 pub mod entrance;
 pub mod fence;
 pub mod fence_queue;
+pub mod line;
+pub mod looks;
 pub mod place;
 pub mod queues;
 pub mod record;
@@ -56,9 +58,9 @@ use crate::prelude::*;
 use crate::queue::eq_write::EqEvent;
 
 use entrance::CqEntrance;
+use looks::CqLooks;
 use place::CqPlace;
 use queues::CqQueues;
-use record::CqRecord;
 use refusal::CqRefusal;
 use reports::CqReports;
 pub use types::*;
@@ -133,7 +135,7 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     losses: Fifo<CqLost, 4>,
     place: CqPlace<W, K>,
     reports: CqReports<C>,
-    record: CqRecord<W>,
+    looks: CqLooks<W, C>,
 
     // entry
     op: Reg<CqOp>,
@@ -156,17 +158,8 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     // stage X: the state is there
     live: Reg<Bit>,
 
-    // the token at a full ring, and the one read of a consumer record
+    // the token at a full ring
     held: Reg<Bit>,
-    /// The read that `token` waited for was begun after it.
-    refreshed: Reg<Bit>,
-    read_cqn: Dff<Bits<C>>,
-    /// The read was begun for a token that waits.
-    read_last: Reg<Bit>,
-    /// Its queue was opened or closed since.
-    stale: Reg<Bit>,
-    update_ok: Dff<Bit>,
-    update: Dff<Bits<24>>,
 
     w_wrote: Reg<Bit>,
     w_report: Reg<Bit>,
@@ -195,24 +188,22 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         copy!(entrance <= self; issued, done, accesses, over);
         copy!(self <= entrance; awaited);
 
-        // entry: an operation in every second cycle, answers and commands first; behind a command, in the third
+        // entry: an operation in every second cycle, answers and commands first; behind one of these, in the third
         let commanding = live & (op == CqOp::Command);
+        let updating = live & (op == CqOp::Update);
         room = place.room & reports.room & !losses.level.slice::<2>(3).any();
-        let free = queues.ready & !entered & !commanding;
+        let free = queues.ready & !entered & !commanding & !updating;
         let mut enters = false;
         commanded = false;
-        record.take = false;
+        looks.take = false;
         reports.take = false;
         arm.ready = false;
-        let mut address = read_cqn;
+        let mut address = looks.look_cqn;
         if free {
-            if record.answered {
+            if looks.answered {
                 enters = true;
                 op = CqOp::Update;
-                record.take = true;
-                update_ok = record.ok;
-                update = record.taken;
-                refreshed = read_last & !stale;
+                looks.take = true;
             } else if command.valid {
                 enters = true;
                 op = CqOp::Command;
@@ -232,7 +223,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             } else if held {
                 op = CqOp::Token;
                 address = token.cqn.low::<C>();
-                if !record.reading {
+                if !looks.reading {
                     enters = true;
                     again = true;
                     held = false;
@@ -247,6 +238,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         entered = enters;
         queues.enter = enters;
         queues.addr = address;
+        looks.addr = address;
 
         // stage 1: a new token is taken, unless the one before it was found to wait
         let takes = entered & (op == CqOp::Token) & !again & !held;
@@ -261,27 +253,21 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         live = entered & (takes | again | !(op == CqOp::Token));
 
         // stage X
-        copy!(queues <= self; op, live, doorbell, token, refreshed, commanded);
+        copy!(queues <= self; op, live, doorbell, token, commanded);
+        copy!(queues <= looks; looked, may_ask, updates, taken);
         queues.command = command.payload;
-        queues.may_ask = !record.reading;
-        queues.updates = update_ok & !stale;
-        queues.taken = update;
         let decision = queues.decision;
         command.ready = commanding;
         if live & (op == CqOp::Token) & !token.marker {
             held = decision.waits;
-            refreshed = false;
         }
-        let changes = decision.changes & record.reading & (queues.cqn == read_cqn);
-        stale = changes | (stale & !(live & (op == CqOp::Update)));
-        record.ask = decision.asks;
-        record.addr = queues.image.consumer;
-        if decision.asks {
-            read_cqn = queues.cqn;
-            read_last = decision.full;
-        }
-        forward!(read <= record.read);
-        forward!(beat <= record.beat);
+        looks.takes = takes;
+        looks.updating = updating;
+        looks.in_line = entrance.in_line;
+        copy!(looks <= queues; cqn, decision);
+        looks.record = queues.image.consumer;
+        forward!(read <= looks.read);
+        forward!(beat <= looks.beat);
         forward!(events <= reports.events);
         forward!(marks <= reports.marks);
 
@@ -325,7 +311,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             | entrance.busy
             | ((entered | live) & !(op == CqOp::Arm) & !(op == CqOp::Report))
             | held
-            | record.reading
+            | looks.reading
             | place.busy
             | w_lost
             | losses.level.any();
@@ -334,10 +320,11 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         handed = reports.left;
         // a lost token leaves behind the CQEs in front of it; while the record of a queue no longer there is being read
         // nothing counts as done
-        activity.moved = ((place.write.valid & write.ready) | (w_lost & !place.busy)) & !stale;
+        activity.moved =
+            ((place.write.valid & write.ready) | (w_lost & !place.busy)) & !looks.stale;
         activity.level = entrance.level
             + place.level
             + if_there(entered | live | held | w_lost, bits::<16>(3))
-            + if_there(stale, bits::<16>(1));
+            + if_there(looks.stale, bits::<16>(1));
     }
 }

@@ -35,7 +35,7 @@ pub struct CqQueues<const C: usize> {
     /// The completion.
     pub token: Signal<In, CqToken>,
     /// See [`CqTerms`].
-    pub refreshed: Signal<In, Bit>,
+    pub looked: Signal<In, Bit>,
     /// See [`CqTerms`].
     pub may_ask: Signal<In, Bit>,
     /// See [`CqTerms`].
@@ -122,7 +122,7 @@ impl<const C: usize> Logic for CqQueues<C> {
             level: level,
             waiting: waiting,
             ahead: ahead,
-            refreshed: refreshed,
+            looked: looked,
             may_ask: may_ask,
             updates: updates,
             taken: taken,

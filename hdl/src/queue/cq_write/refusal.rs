@@ -29,9 +29,9 @@ impl Logic for CqRefusal {
     #[kernel]
     fn update(&mut self) {
         let mark = if found.recv { since.recv } else { since.send };
-        let behind = found.fence - mark.end;
-        let stands_behind = mark.old | !behind.bit(15);
-        let hit = mark.failed & stands_behind & (found.recv | found.fenced) & !found.status.any();
+        let after = found.fence - mark.end;
+        let is_after = mark.old | !after.bit(15);
+        let hit = mark.failed & is_after & (found.recv | found.fenced) & !found.status.any();
         token = found;
         if hit {
             token.status = GENERAL_ERR;

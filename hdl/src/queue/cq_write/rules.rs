@@ -8,9 +8,9 @@
 //! | Token | a marker | no CQE, see [`reports`](super::reports) |
 //! | Token | usable, an entry is free | a CQE; an armed queue reports it |
 //! | Token | usable, full | waits for a read of the consumer record that is begun after it |
-//! | Token | usable, full after that read | the queue overflows: **lost**, and reported |
+//! | Token | usable, full by a read that is final for it ([`looks`](super::looks)) | the queue overflows: **lost**, and reported |
 //! | Token | not usable | **lost** |
-//! | Token | half the ring is not taken | the consumer record is read |
+//! | Token | half the ring is not taken, no read is final for it | the consumer record is read |
 //! | Command | opens or closes | a fresh state; reports that wait stay |
 //! | Command | resizes, usable, what is not taken fits | goes on in the new ring |
 //! | Command | resizes, else | refused |
@@ -37,8 +37,8 @@ payload! {
         waiting: Bits<24>,
         /// Entries that a doorbell asks for and that are there.
         ahead: Bits<24>,
-        /// The read that the token waited for was begun after it.
-        refreshed: Bit,
+        /// What is known is final for the token ([`looks`](super::looks)).
+        looked: Bit,
         /// A read may begin.
         may_ask: Bit,
         /// Update: the read succeeded, and the queue is the same.
@@ -106,8 +106,8 @@ impl Logic for CqRules {
         let usable = state.open & !state.overflowed;
         let completing = valid & (op == CqOp::Token) & !token.marker;
         let accepts = usable & !full & !token.marker;
-        let overflows = usable & full & terms.refreshed & !token.marker;
-        let waits = usable & full & !terms.refreshed;
+        let overflows = usable & full & terms.looked & !token.marker;
+        let waits = usable & full & !terms.looked;
         let fits = terms.waiting.bit(23) | !(terms.waiting & !terms.mask).any();
         let solicited = token.solicited | token.status.any();
         let is_ahead = terms.ahead.any() & !terms.ahead.bit(23);

@@ -180,7 +180,6 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
         // two of each side may wait at the inputs, which take turns
         let entering =
             if_there(retired.valid, bits::<16>(4)) + if_there(flushed.valid, bits::<16>(4));
-        activity.level =
-            list.level + if_there(there, bits::<16>(1)) + entering + marks_left;
+        activity.level = list.level + if_there(there, bits::<16>(1)) + entering + marks_left;
     }
 }

@@ -137,7 +137,7 @@ impl Rig {
         if token.cqe.with_inv && (over[0] < token.begun[0] || over[1] < token.begun[1]) {
             return Err(format!("{token:?} before accesses, {over:?} are over"));
         }
-        if let Some((due, over)) = self.behind.get(&token.qpn)
+        if let Some((due, over)) = self.own_atomics.get(&token.qpn)
             && over < due
         {
             return Err(format!("{token:?} before its atomics: {over} of {due}"));
@@ -192,8 +192,12 @@ impl Rig {
         if ring.open && ring.first_lost == [None; 2] {
             self.expected_overflows += 1;
             // that it was full shows when all CQEs are there
-            let asked = ring.last_look.map(|look| look.asked);
-            if asked.is_none_or(|asked| Some(asked) <= token.taken) {
+            let after = ring
+                .looks
+                .iter()
+                .filter(|(asked, _)| Some(*asked) > token.taken);
+            ring.full_by = after.map(|(_, known)| *known).collect();
+            if ring.full_by.is_empty() {
                 return Err(format!("{token:?} lost without a look after it: {ring:?}"));
             }
         }

@@ -13,7 +13,7 @@ use ferroce_sim::bench::{Bench, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 use ferroce_sim::verilator::{Input, Output};
 
-use super::record::{Look, Recorder, Records};
+use super::record::{Recorder, Records};
 use reports::Reports;
 
 /// Log2 of the completion queues of the blocks under test.
@@ -59,14 +59,22 @@ pub(crate) struct Ring {
     /// Number of the last CQE and the first loss of each input.
     last_cqe: [Option<u16>; 2],
     first_lost: [Option<u16>; 2],
-    last_look: Option<Look>,
     /// What the last read that succeeded said.
     known: u32,
+    /// Of each read the cycle in which it was taken, and what was known behind it.
+    looks: Vec<(u64, u32)>,
+    /// What was known when the first loss found no room, of what could be.
+    full_by: Vec<u32>,
 }
 
 impl Ring {
     pub(crate) fn size(&self) -> u32 {
         1 << self.ctx.log_size
+    }
+
+    /// All entries are the host's to take.
+    pub(crate) fn is_full(&self) -> bool {
+        self.written - self.consumed == self.size()
     }
 
     pub(crate) fn is_dead(&self) -> bool {
@@ -123,7 +131,7 @@ pub(crate) struct Rig {
     awaited: Output,
     over: Input,
     /// Of a queue pair: the atomics that its completion waits for, and those that are over.
-    pub(crate) behind: BTreeMap<u16, (u64, u64)>,
+    pub(crate) own_atomics: BTreeMap<u16, (u64, u64)>,
     /// Chance that one of the queue pair that is awaited is over in a cycle, in 1/256.
     pub(crate) ending_atomics: u8,
     /// Chance that one begins in a cycle, in 1/256.
@@ -209,7 +217,7 @@ impl Rig {
             }),
             awaited: dut.output("awaited").expect("a port"),
             over: dut.input("over").expect("a port"),
-            behind: BTreeMap::new(),
+            own_atomics: BTreeMap::new(),
             ending_atomics: 255,
             accessing: 0,
             ending: 255,
@@ -304,7 +312,10 @@ impl Rig {
         };
         dut.set(self.refused_since, marks);
         let awaited = dut.get(self.awaited) as u16;
-        let over = self.behind.get(&awaited).map_or(0, |atomics| atomics.1);
+        let over = self
+            .own_atomics
+            .get(&awaited)
+            .map_or(0, |atomics| atomics.1);
         let told = u64::from(self.bench.rng().u8(..4) > 0);
         let dut = self.bench.dut_mut();
         let over = told << 21 | (over & 31) << 16 | u64::from(awaited);
@@ -344,7 +355,7 @@ impl Rig {
             counts[0] += u64::from(rng.u8(1..) <= self.accessing && under_way < 256);
             counts[1] += u64::from(rng.u8(1..) <= self.ending && under_way > 0);
         }
-        if let Some((due, over)) = self.behind.get_mut(&awaited) {
+        if let Some((due, over)) = self.own_atomics.get_mut(&awaited) {
             let ends = self.bench.rng().u8(1..) <= self.ending_atomics;
             *over += u64::from(ends && over < due);
         }
@@ -352,8 +363,8 @@ impl Rig {
             let ring = self.rings.iter_mut().find(|r| r.ctx.consumer == look.addr);
             // a queue that was closed or opened elsewhere since
             let Some(ring) = ring else { continue };
-            ring.last_look = Some(look);
             ring.known = look.value.unwrap_or(ring.known);
+            ring.looks.push((look.asked, ring.known));
         }
         self.overflows += self.bench.dut().get(self.overflow);
         if let Err(problem) = self.compare().and_then(|()| self.hear(cycle, rung)) {

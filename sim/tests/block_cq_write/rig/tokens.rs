@@ -66,9 +66,9 @@ impl Rig {
         self.push_token(RECV, cqn, cqe, (0, 0), false);
     }
 
-    /// The next token, a receive, is behind `atomics` of its queue pair, of which `over` are over.
-    pub(crate) fn set_behind(&mut self, atomics: u64, over: u64) {
-        self.behind.insert(self.pushed[RECV], (atomics, over));
+    /// The next token, a receive, comes after `atomics` of its queue pair, of which `over` are over.
+    pub(crate) fn set_atomics(&mut self, atomics: u64, over: u64) {
+        self.own_atomics.insert(self.pushed[RECV], (atomics, over));
     }
 
     /// A token with a fence of any age.
@@ -90,7 +90,7 @@ impl Rig {
         fenced: bool,
     ) -> u16 {
         let qpn = cqe.qpn as u16;
-        let behind = self.behind.get(&qpn).copied();
+        let own = self.own_atomics.get(&qpn).copied();
         let source = &mut self.sources[input];
         source.push(
             source
@@ -112,8 +112,8 @@ impl Rig {
                 .with("src_qpn", cqe.src_qpn.into())
                 .with("pkey", cqe.pkey.into())
                 .with("grh", cqe.grh.into())
-                .with("behind", behind.is_some().into())
-                .with("atomics", behind.map_or(0, |atomics| atomics.0 & 31))
+                .with("after_atomics", own.is_some().into())
+                .with("atomics", own.map_or(0, |atomics| atomics.0 & 31))
                 .with("judged", (input == SEND || is_judged(qpn)).into()),
         );
         if is_judged(qpn) {

@@ -69,7 +69,7 @@ pub(super) struct Outcome {
     /// Status of the CQE and its fence.
     pub(super) cqe: Option<(u8, u16)>,
     /// The CQE waits for this many atomics of the queue pair.
-    pub(super) behind: Option<u8>,
+    pub(super) after_atomics: Option<u8>,
     /// It is a marker, no CQE.
     pub(super) marker: bool,
     /// Syndrome and status.
@@ -205,13 +205,13 @@ impl Model {
     /// Does one placement, and counts atomics.
     pub(super) fn place(&mut self, p: &Placement) -> Outcome {
         let mut outcome = self.execute(p);
-        let (atomics, behind) = self.atomics.entry(p.qpn).or_default();
+        let (atomics, after) = self.atomics.entry(p.qpn).or_default();
         if outcome.cqe.is_some() {
-            outcome.behind = behind.then_some(*atomics);
-            *behind &= outcome.marker;
+            outcome.after_atomics = after.then_some(*atomics);
+            *after &= outcome.marker;
         }
         if p.runs && outcome.ack == Some(Token::Reply(false)) {
-            (*atomics, *behind) = ((*atomics + 1) % 32, true);
+            (*atomics, *after) = ((*atomics + 1) % 32, true);
         }
         outcome
     }

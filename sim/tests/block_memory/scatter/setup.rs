@@ -283,7 +283,7 @@ impl Setup {
                 .with("recv", 1)
                 .with("marker", outcome.marker.into())
                 .with("judged", outcome.judged.into())
-                .with("behind", outcome.behind.is_some().into())
+                .with("after_atomics", outcome.after_atomics.is_some().into())
                 .with("atomics", atomics.into())
                 .with("vendor_err", 0);
             let item = through
