@@ -33,6 +33,8 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     pub queue: Signal<Out, Bits<4>>,
     /// The last beat of a request leaves.
     pub request: Signal<Out, Bit>,
+    /// Classes whose data queue holds a frame of the lane of responses.
+    pub responds: Signal<Out, Bits<CLASSES>>,
     /// Room for a beat that leaves in this cycle.
     pub reserve: Signal<Out, Valid<Space>>,
     /// Beats that each queue has room for.
@@ -118,5 +120,6 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
             some = some.replace_bit(c, responds | to_response[c].any());
         }
         stands = some;
+        responds = stands;
     }
 }

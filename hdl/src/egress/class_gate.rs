@@ -1,24 +1,44 @@
-//! Classes of which no request is to start: those that are paused, and those whose queue of data may not have room for all that is
-//! under way.
+//! Classes of which nothing is to start: those that are paused, and those whose queue of data may not have room for all that is under
+//! way.
 //!
-//! What is under way of requests is bounded, whatever class it is of ([`UNDER_WAY`]). While a class is not `closed` its queue has
-//! room for all of that. So what was granted before it closed finds room, and holds up no other class, however long the pause.
+//! What is under way is bounded, whatever class it is of ([`UNDER_WAY`]). While a class is not `closed` its queue has room for all of
+//! that. So what was granted before it closed finds room, and holds up no other class, however long the pause.
 //!
-//! Latency: a cycle; the bound has the frames of as long as it takes until a START sees it.
-use super::CLASSES;
+//! An acknowledgement goes to the queue of control, or behind responses that stand in that of data
+//! ([`class_entry`](super::class_entry)). It waits while that one has no room; a part of that of data is for it. A CNP goes to the
+//! queue of control.
+//!
+//! Latency: a cycle, of a CNP two; the bound has what starts until they are seen.
+use super::class_of::{class_of_priority, priority_of};
+use super::types::ClassSetup;
+use super::{CLASSES, LOG_BYTES, LOG_CONTROL};
 use crate::prelude::*;
+use crate::transport::congestion::notify_types::NotifySetup;
 
-/// Units of 64 bytes that are granted and not cut into packets, at most (`requester/part_count` keeps to it).
-pub const MOST_AHEAD: u64 = 1932;
-/// Bytes of the payload store of a lane of `gather` (`engine/builds.rs`).
-const STORE: u64 = 1 << 16;
-/// Packets between the segmenter and the queues: descriptors, those that may be recalled, headers, assembler.
-const PACKETS: u64 = 129 + 33 + 31 + 7;
+/// Units of 64 bytes of requests that are granted and not cut into packets, at most (`requester/part_count` keeps to it).
+pub const MOST_AHEAD: u64 = 1614;
+/// Packets of requests between the segmenter and the queues: descriptors, those that may be recalled, headers, assembler.
+const REQUESTS: u64 = 129 + 33 + 31 + 7;
+/// Packets of responses between the cutter and the queues, and acknowledgements: those at the exit, descriptors, headers, assembler.
+const RESPONSES: u64 = 17 + 129 + 31 + 7;
+/// Units of the largest packet.
+const LARGEST: u64 = 66;
+/// Units of payload in both lanes of `gather` from which on no request and no packet of a response is added.
+pub const PAYLOAD: u64 = 640;
+/// Packets of requests and of responses whose payload `gather` does not know of then.
+const UNSEEN: u64 = 5 + 3;
 /// Beats in pipelines, in units.
 const PIPELINES: u64 = 64;
-/// Units of 64 bytes that requests under way can fill: parts, payload that is read, of each packet the beats beside those of its
-/// payload, pieces between the segmenter and `gather`, beats between `gather` and the queues.
-pub const UNDER_WAY: u64 = MOST_AHEAD + STORE / 64 + 2 * PACKETS + 3 * 66 + PIPELINES;
+/// Units that can be under way: parts of requests, of each packet the beats beside those of its payload, payload, beats between `gather`
+/// and the queues.
+pub const UNDER_WAY: u64 =
+    MOST_AHEAD + 2 * (REQUESTS + RESPONSES) + PAYLOAD + UNSEEN * LARGEST + PIPELINES;
+/// Units of room that acknowledgements may take of a queue of data whose class is closed already.
+const OF_ACKS: u64 = 64;
+// 128 units may wait for the wire while all classes are open
+const _: () = assert!(UNDER_WAY + OF_ACKS + 128 <= ((1 << LOG_BYTES) - (1 << LOG_CONTROL)) / 64);
+/// Units of room in the queue of control from which on an acknowledgement or a CNP may leave: one for each that is under way.
+const ACKS: u64 = RESPONSES + 8;
 
 /// The block, for beats of `K` bytes.
 #[derive(Clone, Debug, Block)]
@@ -27,33 +47,68 @@ pub struct ClassGate<const K: usize> {
     pub clock: ClkRst,
     /// Beats that the queue of data of each class has room for.
     pub room: [Signal<In, Bits<16>>; CLASSES],
+    /// Beats that its queue of control has room for.
+    pub control_room: [Signal<In, Bits<16>>; CLASSES],
+    /// What the host says of classes.
+    pub setup: Signal<In, ClassSetup>,
+    /// What the host says of CNPs.
+    pub notify: Signal<In, NotifySetup>,
     /// Classes that are paused.
     pub shut: Signal<In, Bits<CLASSES>>,
-    /// Classes of which no request is to start.
+    /// Classes whose queue of data holds a response.
+    pub responds: Signal<In, Bits<CLASSES>>,
+    /// Classes of which no request and no turn of responses is to start.
     pub closed: Signal<Out, Bits<CLASSES>>,
-    out: Reg<Bits<CLASSES>>,
+    /// Classes of which no acknowledgement is to leave.
+    pub acks_wait: Signal<Out, Bits<CLASSES>>,
+    /// No CNP is to leave.
+    pub cnps_wait: Signal<Out, Bit>,
+    closed_q: Reg<Bits<CLASSES>>,
+    acks_q: Reg<Bits<CLASSES>>,
+    cnp_prio: Dff<Bits<3>>,
+    /// Classes that a CNP may be of, with a tag or without.
+    cnp_classes: Dff<Bits<CLASSES>>,
+    cnps_q: Reg<Bit>,
 }
 
 impl<const K: usize> ClassGate<K> {
     const BEATS: u64 = UNDER_WAY * 64 / K as u64;
+    const MORE: u64 = (UNDER_WAY + OF_ACKS) * 64 / K as u64;
+    const ACK_BEATS: u64 = ACKS * 64 / K as u64;
 }
 
 impl<const K: usize> Logic for ClassGate<K> {
     describe!(
         "class_gate",
         format!("{K}"),
-        "Classes of which no request is to start."
+        "Classes of which nothing is to start."
     );
 
     #[kernel]
     fn update(&mut self) {
         let mut closes = shut;
+        let mut waits = shut;
         for c in 0..CLASSES {
-            if room[c] < Self::BEATS {
+            if room[c] < Self::MORE {
                 closes = closes.replace_bit(c, true);
             }
+            if (control_room[c] < Self::ACK_BEATS) | (responds.bit(c) & (room[c] < Self::BEATS)) {
+                waits = waits.replace_bit(c, true);
+            }
         }
-        out = closes;
-        closed = out;
+        closed_q = closes;
+        closed = closed_q;
+        acks_q = waits;
+        acks_wait = acks_q;
+        cnp_prio = priority_of(setup, notify.dscp, true, notify.prio);
+        let tagged = class_of_priority(setup, cnp_prio);
+        let untagged = class_of_priority(setup, setup.default_prio);
+        let mut of_cnps = bits::<CLASSES>(0);
+        for c in 0..CLASSES {
+            of_cnps = of_cnps.replace_bit(c, (tagged == c) | (setup.by_pcp & (untagged == c)));
+        }
+        cnp_classes = of_cnps;
+        cnps_q = (cnp_classes & acks_q).any();
+        cnps_wait = cnps_q;
     }
 }

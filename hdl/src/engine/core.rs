@@ -161,11 +161,12 @@ impl<
         forward!(egress.s_axis <= exceptions.m_axis);
         egress.mark = exceptions.m_mark;
         forward!(m_axis_tx <= egress.m_axis_tx);
-        copy!(egress <= self; classes, pause_req, stall);
+        copy!(egress <= self; classes, notify, pause_req, stall);
         pause_ack = egress.pause_ack;
+        copy!(receive <= egress; closed, acks_wait);
         egress.mac = control.tables.mac;
         copy!(egress <= transmit; started_valid, started, assembling, enters, left_room);
-        copy!(transmit <= egress; closed, left_valid, left);
+        copy!(transmit <= egress; closed, cnps_wait, left_valid, left);
         egress.note = control.note;
         return_path.overflow = receive.stats.rx_overflow;
         exceptions.setup = exception;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  s_axis, mark ─► loopback ─┬─► class_entry ─► class_port ─► m_axis_tx
-//!                            └─► own                 │ room, pauses ─► class_gate ─► closed
+//!                            └─► own                 │ room, pauses ─► class_gate ─► closed, acks_wait, cnps_wait
 //!                                                    │ departed
 //!  started ─► passage ◄──────────────────────────────┘
 //!                └─► left
@@ -17,6 +17,7 @@ use crate::egress::types::{ClassSetup, FrameMark, Space};
 use crate::egress::{CLASSES, QUEUES};
 use crate::eth::loopback::Loopback;
 use crate::prelude::*;
+use crate::transport::congestion::notify_types::NotifySetup;
 
 /// The side, for beats of `W` bits = `K` bytes; the others as of [`ClassPort`].
 #[derive(Clone, Debug, Block)]
@@ -46,8 +47,14 @@ pub struct EgressSide<
     pub pause_req: Signal<In, Bits<8>>,
     /// Of which nothing is sent any more.
     pub pause_ack: Signal<Out, Bits<8>>,
-    /// Classes of which no request is to start.
+    /// What the host says of CNPs.
+    pub notify: Signal<In, NotifySetup>,
+    /// Classes of which no request and no turn of responses is to start.
     pub closed: Signal<Out, Bits<CLASSES>>,
+    /// Classes of which no acknowledgement is to leave.
+    pub acks_wait: Signal<Out, Bits<CLASSES>>,
+    /// No CNP is to leave.
+    pub cnps_wait: Signal<Out, Bit>,
     /// Priorities of which a pause that is obeyed begins.
     pub paused: Signal<Out, Bits<8>>,
     /// No frame is to begin.
@@ -109,9 +116,13 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const F: us
         }
         for c in 0..CLASSES {
             gate.room[c] = queues.room[c];
+            gate.control_room[c] = queues.room[c + CLASSES];
         }
         gate.shut = queues.shut;
-        closed = gate.closed;
+        gate.responds = entry.responds;
+        gate.setup = classes;
+        gate.notify = notify;
+        copy!(self <= gate; closed, acks_wait, cnps_wait);
         queues.setup = classes;
         copy!(queues <= self; pause_req, note);
         queues.stall = stall;

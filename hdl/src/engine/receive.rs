@@ -11,6 +11,7 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
+use crate::egress::CLASSES;
 use crate::egress::types::{ClassSetup, PauseCounts};
 use crate::eth::exception_types::RawBeat;
 use crate::eth::packet_buffer::RxStats;
@@ -45,6 +46,10 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub enable: Signal<In, Bit>,
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
+    /// Classes of which no turn of responses is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
+    /// Classes of which no acknowledgement is to leave.
+    pub acks_wait: Signal<In, Bits<CLASSES>>,
     /// Priorities that the peer is to pause.
     pub pause_send: Signal<Out, Bits<8>>,
     /// Counter pulses of these.
@@ -336,6 +341,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         reply.av_we = tables.av_we;
         reply.image_qpn = tables.qpn.low::<Q>();
         reply.av_image = tables.av;
+        reply.mac = tables.mac;
+        copy!(reply <= self; classes, closed, acks_wait);
         forward!(response_mr <= reply.mr);
         forward!(response <= reply.desc);
         forward!(response_payload <= reply.gather);

@@ -51,6 +51,8 @@ pub struct TransmitSide<
     pub response_payload: StreamIn<GatherCmd>,
     /// Queue pairs whose peer is due a CNP.
     pub cnp: StreamIn<Bits<16>>,
+    /// No CNP is to leave.
+    pub cnps_wait: Signal<In, Bit>,
     /// What the host says of CNPs.
     pub notify: Signal<In, NotifySetup>,
     /// What commands write into tables.
@@ -270,6 +272,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         gather.reserve = response_reserve;
         gather.give_back = response_give_back;
         response_room = gather.room;
+        requester.crowded = gather.crowded;
         response_read_done = gather.activity[1].moved;
         forward!(response_read <= gather.request[1]);
         forward!(response_beat <= gather.beats[1]);
@@ -301,7 +304,9 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         gather.wanted[1].payload = true;
         forward!(back.token[1] <= gather.packet[1]);
         forward!(back.payload[1] <= gather.payload[1]);
-        forward!(cnp <= back.cnp);
+        back.cnp.valid = cnp.valid & !cnps_wait;
+        back.cnp.payload = cnp.payload;
+        cnp.ready = back.cnp.ready & !cnps_wait;
         back.notify = notify;
         cnps.busy = cnp.valid | back.cnp_activity.busy;
         cnps.moved = back.cnp_activity.moved;

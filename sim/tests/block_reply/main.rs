@@ -1,6 +1,7 @@
 //! Replies of the responder as Verilog: acknowledgements, READ responses, atomics.
 mod acks;
 mod atomics;
+mod classes;
 mod failures;
 mod hold;
 mod host;

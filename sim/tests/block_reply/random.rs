@@ -44,6 +44,8 @@ struct World {
     pieces: Vec<(u64, u32)>,
     next_msn: u32,
     done: u16,
+    /// Classes close and open.
+    closes: bool,
 }
 
 impl World {
@@ -59,6 +61,7 @@ impl World {
             pieces: Vec::new(),
             next_msn: 0,
             done: 0,
+            closes: false,
         }
     }
 
@@ -134,6 +137,13 @@ impl World {
         if self.rig.bench.rng().u8(..8) == 0 {
             self.done = self.done.wrapping_add(1);
             self.rig.set_done(self.done);
+        }
+        if self.closes && self.rig.bench.rng().u8(..100) == 0 {
+            let (closed, acks_wait) = (self.rig.bench.rng().u8(..), self.rig.bench.rng().u8(..));
+            self.rig.close(
+                u64::from(closed & 15),
+                u64::from(acks_wait & acks_wait >> 4),
+            );
         }
         self.rig.step();
         if self.rig.tokens.sent() > before {
@@ -221,6 +231,8 @@ impl World {
     }
 
     fn finish(&mut self) {
+        self.closes = false;
+        self.rig.close(0, 0);
         for _ in 0..2_000_000 {
             if self.queued.is_empty() && self.pairs.iter().all(|p| p.issued == p.answered) {
                 break;
@@ -299,8 +311,9 @@ fn after(request: &Request, value: u64) -> u64 {
     }
 }
 
-fn run(idle: Pauses, back: Pauses, qps: u32, count: usize) {
+fn run(idle: Pauses, back: Pauses, qps: u32, count: usize, closes: bool) {
     let mut world = World::new(idle, back);
+    world.closes = closes;
     world.rig.memory.gaps = if back == Pauses::NONE { 0 } else { 60 };
     let mut rng = world.rig.bench.rng().clone();
     for _ in 0..count {
@@ -323,8 +336,14 @@ fn run(idle: Pauses, back: Pauses, qps: u32, count: usize) {
 
 #[test]
 fn random_requests() {
-    run(Pauses::NONE, Pauses::NONE, 16, 3000);
-    run(Pauses::NONE, Pauses::NONE, 2, 1500);
-    run(uneven(), uneven(), 16, 3000);
-    run(Pauses::NONE, Pauses::new(0.5, 20), 3, 1500);
+    run(Pauses::NONE, Pauses::NONE, 16, 3000, false);
+    run(Pauses::NONE, Pauses::NONE, 2, 1500, false);
+    run(uneven(), uneven(), 16, 3000, false);
+    run(Pauses::NONE, Pauses::new(0.5, 20), 3, 1500, false);
+}
+
+#[test]
+fn random_requests_while_classes_close_and_open() {
+    run(Pauses::NONE, Pauses::NONE, 16, 3000, true);
+    run(uneven(), uneven(), 3, 1500, true);
 }

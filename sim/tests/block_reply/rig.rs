@@ -83,9 +83,10 @@ impl Rig {
             read: true,
             atomic: true,
         });
-        let av_we = rig.bench.dut().input("av_we").unwrap();
-        rig.bench.dut_mut().set(av_we, 0);
+        rig.set("av_we", 0);
         rig.set_rate(0);
+        rig.set_classes();
+        rig.close(0, 0);
         rig.set_done(0);
         rig.await_atomics(0);
         rig.reset();
@@ -116,16 +117,13 @@ impl Rig {
 
     /// Writes the path of a queue pair.
     pub(crate) fn path(&mut self, qpn: u32, ipv6: bool, vlan: bool) {
+        self.set("image_qpn", qpn.into());
         let dut = self.bench.dut_mut();
-        let set = |dut: &mut ferroce_sim::verilator::Dut, name: &str, value: u64| {
-            let input = dut.input(name).unwrap();
-            dut.set(input, value);
-        };
-        set(dut, "image_qpn", qpn.into());
         let mut words = vec![0; dut.model().signal("av_image").unwrap().words()];
         let av = ferroce_proto::abi::qpc::AvCtx {
             ipv6,
             vlan_valid: vlan,
+            tclass: (qpn % 4 << 2) as u8,
             ..Default::default()
         };
         let bytes = av.emit();
@@ -134,9 +132,9 @@ impl Rig {
         }
         let image = dut.input("av_image").unwrap();
         dut.write(image, &words);
-        set(dut, "av_we", 1);
+        self.set("av_we", 1);
         self.step();
-        set(self.bench.dut_mut(), "av_we", 0);
+        self.set("av_we", 0);
     }
 
     /// The responses of a queue pair have a rate in Mb/s from now on; 0: none.
@@ -147,13 +145,11 @@ impl Rig {
     }
 
     fn set_rate(&mut self, bits: u64) {
-        let input = self.bench.dut().input("rate").unwrap();
-        self.bench.dut_mut().set(input, bits);
+        self.set("rate", bits);
     }
 
     fn await_atomics(&mut self, qpn: u32) {
-        let input = self.bench.dut().input("awaited").unwrap();
-        self.bench.dut_mut().set(input, qpn.into());
+        self.set("awaited", qpn.into());
     }
 
     /// Atomics of a queue pair that are over, modulo 32.
@@ -165,6 +161,33 @@ impl Rig {
         assert_eq!(over & 0xffff, u64::from(qpn));
         assert_eq!(over >> 21, 1, "nothing changes meanwhile");
         over >> 16 & 31
+    }
+
+    fn set(&mut self, name: &str, value: u64) {
+        let dut = self.bench.dut_mut();
+        let input = dut.input(name).unwrap();
+        dut.set(input, value);
+    }
+
+    /// The class of a queue pair is its number modulo 4.
+    fn set_classes(&mut self) {
+        self.set("classes.by_pcp", 0);
+        self.set("classes.prio_class", 0x3210);
+        let dut = self.bench.dut_mut();
+        let places = dut.input("classes.dscp_prio").unwrap();
+        dut.write(places, &[0x3210, 0, 0, 0, 0, 0, 0, 0]);
+        self.set_mac(1);
+    }
+
+    /// Paths are to 0.
+    pub(crate) fn set_mac(&mut self, mac: u64) {
+        self.set("mac", mac);
+    }
+
+    /// Classes of which no turn is to start, and those whose acknowledgements wait, a bit each.
+    pub(crate) fn close(&mut self, closed: u64, acks_wait: u64) {
+        self.set("closed", closed);
+        self.set("acks_wait", acks_wait);
     }
 
     /// Payload writes done.

@@ -123,7 +123,7 @@ impl Setup {
             }
         }
         let dut = setup.bench.dut_mut();
-        for signal in ["sq_we", "av_we", "ah_we", "closed"] {
+        for signal in ["sq_we", "av_we", "ah_we", "closed", "crowded"] {
             dut.set(dut.input(signal).unwrap(), 0);
         }
         (0..1 << Q).for_each(|qpn| setup.recall(qpn));

@@ -43,6 +43,8 @@ pub struct GatherLane<const W: usize, const K: usize, const A: usize, const P: u
     pub claim: Signal<In, GatherClaim>,
     /// There is room ahead, see [`ahead`](super::ahead).
     pub ample: Signal<Out, Bit>,
+    /// Beats for which room is taken.
+    pub taken: Signal<Out, Bits<16>>,
     /// Reads.
     pub request: StreamOut<ReadReq>,
     /// Their answers; the data is not looked at.
@@ -176,6 +178,7 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic
         space.opens = claim.opens | (claims & command.payload.last);
         space.returns = claim.returns;
         ample = space.ample;
+        taken = space.taken;
 
         // Memory beat: put away one cycle later.
         rotation = pieces.m.payload.rotation;

@@ -12,6 +12,8 @@
 //! Of lane 1 room is taken ahead of the commands ([`ahead`]), which then never wait for the consumer of the payload; a packet of
 //! it is one piece.
 //!
+//! `crowded` bounds what both lanes hold together ([`PAYLOAD`]); of lane 1 no room is given then.
+//!
 //! Assumes: in no cycle do both lanes get a beat; lane 1 gets no command for which no room was taken.
 pub mod ahead;
 pub mod lane;
@@ -19,6 +21,7 @@ pub mod space;
 
 use crate::bus::types::{Activity, GatherCmd, PayloadSize, PayloadToken, ReadReq};
 use crate::bus::valid::Valid;
+use crate::egress::class_gate::PAYLOAD;
 use crate::memory::types::GatherClaim;
 use crate::prelude::*;
 
@@ -41,6 +44,8 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     pub give_back: Signal<In, Valid<PayloadSize>>,
     /// Lane 1: there is room ahead.
     pub room: Signal<Out, Bit>,
+    /// No more is to be added: both lanes together hold what may be under way.
+    pub crowded: Signal<Out, Bit>,
     /// Reads.
     pub request: [StreamOut<ReadReq>; LANES],
     /// Their answers.
@@ -55,8 +60,15 @@ pub struct Gather<const W: usize, const K: usize, const A: usize, const P: usize
     pub activity: [Signal<Out, Activity>; LANES],
     lane: [GatherLane<W, K, A, P>; LANES],
     ahead: GatherAhead<K>,
+    taken: Reg<Bits<16>>,
+    crowded_q: Reg<Bit>,
     nothing: Zero<GatherClaim>,
     rotate: Rotate<W, K>,
+}
+
+impl<const W: usize, const K: usize, const A: usize, const P: usize> Gather<W, K, A, P> {
+    /// Beats of both lanes from which on it is crowded.
+    const MOST: u64 = PAYLOAD * 64 / K as u64;
 }
 
 impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for Gather<W, K, A, P> {
@@ -83,7 +95,10 @@ impl<const W: usize, const K: usize, const A: usize, const P: usize> Logic for G
         lane[1].ahead = true;
         lane[1].claim = ahead.claim;
         copy!(ahead <= self; reserve, give_back);
-        room = lane[1].ample;
+        room = lane[1].ample & !crowded_q;
+        taken = lane[0].taken + lane[1].taken;
+        crowded_q = taken >= Self::MOST;
+        crowded = crowded_q;
         rotate.enable = beats[0].valid | beats[1].valid;
         rotate.amount = lane[0].rotation;
         // behind `dma_read` both are the same data

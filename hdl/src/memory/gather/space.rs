@@ -37,6 +37,8 @@ pub struct GatherSpace<const K: usize, const A: usize, const P: usize> {
     pub read_on: Signal<In, Bits<16>>,
     /// There is room for the largest piece, of a packet more.
     pub roomy: Signal<Out, Bit>,
+    /// Beats claimed, two cycles ago.
+    pub taken: Signal<Out, Bits<16>>,
     /// There is for it and for 7 packets that are not known of.
     pub ample: Signal<Out, Bit>,
     claimed: Reg<Bits<16>>,
@@ -50,6 +52,8 @@ pub struct GatherSpace<const K: usize, const A: usize, const P: usize> {
     /// Packets.
     open: Reg<Bits<16>>,
     few: Reg<Bit>,
+    taken_q: Reg<Bits<16>>,
+    whole: Constant<Bits<16>>,
     packets: Constant<Bits<16>>,
     most: Constant<Bits<16>>,
     /// Bits of `read`.
@@ -75,6 +79,7 @@ impl<const K: usize, const A: usize, const P: usize> Default for GatherSpace<K, 
             read: Signal::default(),
             read_on: Signal::default(),
             roomy: Signal::default(),
+            taken: Signal::default(),
             ample: Signal::default(),
             claimed: Reg::default(),
             forgot: Reg::default(),
@@ -84,6 +89,8 @@ impl<const K: usize, const A: usize, const P: usize> Default for GatherSpace<K, 
             enough: Reg::new(true),
             open: Reg::default(),
             few: Reg::default(),
+            taken_q: Reg::default(),
+            whole: Constant::new((beats - 2 * most).to_bits()),
             packets: Constant::new((1u64 << P).to_bits()),
             most: Constant::new(((1u64 << P) - UNKNOWN).to_bits()),
             mask: Constant::new((2 * beats - 1).to_bits()),
@@ -115,6 +122,8 @@ impl<const K: usize, const A: usize, const P: usize> Logic for GatherSpace<K, A,
         carries = carries.replace_bit(0, fetch);
         let left = sums - !carries;
         free = left;
+        taken_q = whole - free;
+        taken = taken_q;
         enough = !left.bit(15);
         roomy = enough & !(open & packets).any();
         let come = bits::<16>(0).replace_bit(0, opens);

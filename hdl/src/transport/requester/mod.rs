@@ -9,7 +9,6 @@ pub mod decision;
 pub mod departures;
 pub mod event;
 pub mod grant;
-pub mod held_queues;
 pub mod key_work;
 pub mod list_walk;
 pub mod packet_form;

@@ -7,7 +7,7 @@ use crate::egress::class_gate::MOST_AHEAD;
 use crate::prelude::*;
 
 /// Units from which on no more is granted.
-const ENOUGH: u64 = 446;
+const ENOUGH: u64 = 128;
 /// Units of the largest part: 64 KiB of payload in 128 packets.
 const LARGEST: u64 = 1024 + 2 * 128 + 2;
 /// Cycles from a WQE that enters to `ample`.
@@ -34,6 +34,8 @@ pub struct PartCount {
     pub ends: Signal<In, Bit>,
     /// Of which.
     pub ending: Signal<In, CheckedWqe>,
+    /// No more payload is to be added to what is under way.
+    pub crowded: Signal<In, Bit>,
     /// The next may enter.
     pub ample: Signal<Out, Bit>,
     // what enters is deep logic already; `drops` and `ends` are known late
@@ -106,6 +108,6 @@ impl Logic for PartCount {
         if enters & !entering.answered & entering.length.slice::<22>(10).any() {
             hidden = bits::<3>(DELAY);
         }
-        ample = few & !hidden.any();
+        ample = few & !hidden.any() & !crowded;
     }
 }

@@ -10,8 +10,8 @@
 //! While no queue pair is ready and slots are free a doorbell passes with `fetches`: 8 slots are reserved for it too, and it
 //! is its own Fetch event, if its queue pair is not ready already.
 use super::event::{SqEvent, SqEventKind};
-use super::held_queues::HeldQueues;
 use crate::egress::CLASSES;
+use crate::egress::held_queues::HeldQueues;
 use crate::prelude::*;
 
 /// Scheduler of 2^Q queue pairs over a buffer of 2^B slots.

@@ -40,6 +40,8 @@ pub struct Segmenter<const Q: usize> {
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which nothing is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
+    /// No more payload is to be added to what is under way.
+    pub crowded: Signal<In, Bit>,
     /// Writes `entry` into the entry table.
     pub entry_we: Signal<In, Bit>,
     /// Where: 16 * `tag` + number.
@@ -136,7 +138,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
     fn update(&mut self) {
         forward!(s <= starts.s);
         forward!(start <= starts.start);
-        copy!(starts <= self; grant_valid, grant, classes, closed);
+        copy!(starts <= self; grant_valid, grant, classes, closed, crowded);
         forward!(key <= starts.key);
         forward!(key_done <= starts.key_done);
         forward!(flushed <= starts.flushed);

@@ -34,6 +34,8 @@ pub struct SendPath<const Q: usize> {
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which nothing is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
+    /// No more payload is to be added to what is under way.
+    pub crowded: Signal<In, Bit>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
     /// Slots are on their way.
@@ -92,7 +94,7 @@ impl<const Q: usize> Logic for SendPath<Q> {
         check.sq_image = sq_image;
         check.av_image = av_image;
         copy!(check <= self; mac, classes);
-        copy!(segmenter <= self; classes, closed);
+        copy!(segmenter <= self; classes, closed, crowded);
         forward!(s <= check.s);
         check.more = more;
         forward!(mr <= check.mr);

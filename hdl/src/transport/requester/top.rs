@@ -67,6 +67,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which no request is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
+    /// No more payload is to be added to what is under way.
+    pub crowded: Signal<In, Bit>,
     /// Reads of WQEs.
     pub read: StreamOut<ReadReq>,
     /// Their answers.
@@ -194,7 +196,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         send.image_qpn = image_qpn;
         send.sq_image = sq_image;
         send.av_image = av_image;
-        copy!(send <= self; mac, classes, closed);
+        copy!(send <= self; mac, classes, closed, crowded);
         queues.closed = closed;
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);

@@ -10,7 +10,7 @@
 //!
 //! Grants come in the order of the questions. An incomplete WQE gives the event Refetch, which has no grant.
 //!
-//! While enough is granted and not cut into packets, the next waits ([`PartCount`]). One whose class is closed
+//! While enough is granted and not cut into packets, or enough payload is under way, the next waits ([`PartCount`]). One whose class is closed
 //! ([`class_gate`](crate::egress::class_gate)) waits for 64 cycles, the next ones of that class no more. Then it asks with `held`: if
 //! it is to send, its send queue fetches it again when the class is open.
 use ferroce_proto::abi::cq::opcode::BIND_MW;
@@ -37,6 +37,8 @@ pub struct WqeStart {
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which nothing is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
+    /// No more payload is to be added to what is under way.
+    pub crowded: Signal<In, Bit>,
     /// A part is cut to its end.
     pub cut: Signal<In, Bit>,
     /// Its WQE.
@@ -173,6 +175,7 @@ impl Logic for WqeStart {
                 | (flushes & flush.s.ready)
                 | (executes & key.ready)
                 | (sends & m.ready));
+        count.crowded = crowded;
         count.enters = enters & !s.payload.incomplete;
         count.entering = s.payload;
         count.drops = accept & !sends;

@@ -113,6 +113,7 @@ impl Rig {
             "congestion.enable",
             "left_valid",
             "closed",
+            "crowded",
             "piece_read",
             "change_done",
         ] {

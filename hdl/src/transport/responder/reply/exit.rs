@@ -19,6 +19,8 @@
 //! | denied | NAK remote access; the queue pair fails |
 //! | its memory failed | NAK remote operational; the queue pair fails |
 //!
+//! One that is void sends nothing: it ends a turn whose class is closed.
+//!
 //! What follows in the turn of a packet that failed is dropped. The last packet of a turn ends it: its outcome leaves
 //! once the descriptor is taken, so what the queue pair sends next stays behind it.
 //!
@@ -138,7 +140,7 @@ impl Logic for Exit {
         asks = decided.m.valid & d.atomic;
         look = d;
         let spoiled = d.atomic & !d.duplicate & (result.denied | result.failed);
-        let sends = was_nak | (!was_bad & !(d.atomic & missing));
+        let sends = was_nak | (!was_bad & !d.void & !(d.atomic & missing));
         let offers = decided.m.valid & (!d.ends | outcomes.s.ready) & (!d.atomic | found);
         let leaves = offers & (!sends | packet.ready);
         takes = leaves;

@@ -6,7 +6,7 @@
 //!                       │             ├─► runs: queue pairs ─► admit                       │
 //!                       │             ├─► runs ─► region check ─► atomic: read, write      │
 //!                       │             │                            └─► results ──┐         │
-//!                       │             ├─► pace: queue pairs ─► admit             ▼         │
+//!                       │             ├─► pace, held: queue pairs ─► admit       ▼         │
 //!                       │             └─► turns ─► part ─► region check ─► exit ═══════════╡──► gather
 //!                       └── atomics over, ends of turns ◄───────────────────┘
 //! ```
@@ -20,6 +20,8 @@
 //!   turn may have are in [`part`]. One is cut when there is room for its payload: between check and access nothing waits
 //!   for the wire, and `accesses` counts both. Memory is read when the payload writes of the packets before the request are done
 //!   ([`fence`]) and the atomics before it are answered.
+//! * **Class**: while its class is closed the turn of a queue pair, or its acknowledgement, waits
+//!   ([`held`]). A turn under way ends with its next packet, which is not sent.
 //! * **Rate**: the turn of a queue pair with a rate waits until it may start ([`pace`]); an acknowledgement alone does not.
 //! * **Atomic**: runs when the payload writes before it are done, whatever is to be answered before it ([`runs`],
 //!   [`atomic`]). Its result is kept, and looked up when its turn comes or for duplicates ([`results`]).
@@ -46,6 +48,7 @@ pub mod atomic_types;
 pub mod cut_gate;
 pub mod exit;
 pub mod fence;
+pub mod held;
 pub mod order;
 pub mod over_count;
 pub mod pace;
@@ -65,6 +68,8 @@ use crate::bus::types::{
     Reply, TxDesc, WriteCmd, if_there,
 };
 use crate::bus::valid::Valid;
+use crate::egress::CLASSES;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{PaceGrant, PaceRate};
 use crate::transport::responder::event::{RqEvent, RqEventKind};
@@ -73,8 +78,9 @@ use admit::Admit;
 use atomic::AtomicUnit;
 use exit::Exit;
 use fence::Fences;
+use held::HeldReplies;
 use over_count::OverCount;
-use pace::{DueReply, ReplyPace};
+use pace::ReplyPace;
 use packets::Packets;
 use part::Cutter;
 use runs::AtomicRuns;
@@ -103,6 +109,14 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub image_qpn: Signal<In, Bits<Q>>,
     /// Address vector.
     pub av_image: Signal<In, AvCtx>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
+    /// Classes of which no turn is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
+    /// Classes of which no acknowledgement is to leave.
+    pub acks_wait: Signal<In, Bits<CLASSES>>,
     /// Checks of rkeys.
     pub mr: MrCheckOut,
     /// Packets.
@@ -163,7 +177,7 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     fences: Fences,
     pace: ReplyPace<Q>,
     turn_bytes: TurnBytes,
-    list_next: Skid<DueReply>,
+    held: HeldReplies<Q>,
     acks: Fifo<ReplyPacket, 4>,
     starts: Fifo<Start, 4>,
     replied: Fifo<PlaceError, 4>,
@@ -197,7 +211,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         forward!(tokens <= admit.tokens);
         forward!(replies <= admit.replies);
         forward!(admit.releases <= fences.m);
-        forward!(admit.list <= list_next.m);
+        forward!(admit.list <= held.m);
         forward!(admit.served <= exit.served);
         forward!(admit.runs <= runs.m);
         forward!(admit.atomics <= atomic.ends);
@@ -216,6 +230,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         turn_room = !acks.level.slice::<3>(2).any() & !starts.level.slice::<3>(2).any();
         report_room = !replied.level.slice::<3>(2).any() & !failed.level.slice::<3>(2).any();
         table.room = ack_room;
+        copy!(table <= self; av_we, image_qpn, av_image, mac, classes, closed, acks_wait);
         admit.turn_room = turn_room;
         admit.report_room = report_room;
         admit.fence_room = fences.room;
@@ -232,7 +247,9 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         turn_bytes.packet = cutter.cut.packet;
         pace.sent = turn_bytes.sent;
         sent = turn_bytes.sent;
-        forward!(list_next.s <= pace.m);
+        forward!(held.s <= pace.m);
+        copy!(held <= table; holds, holds_qpn, holds_class);
+        copy!(held <= self; closed, acks_wait);
         starts.s.valid = table.start_valid;
         starts.s.payload = table.start;
         fences.valid = table.enter;
@@ -256,9 +273,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         cutter.enter_qpn = table.entry.qpn.low::<Q>();
         cutter.enter_slot = table.slot;
         cutter.entered = table.entered;
-        cutter.av_we = av_we;
-        cutter.image_qpn = image_qpn;
-        cutter.av_image = av_image;
+        copy!(cutter <= self; av_we, image_qpn, av_image, closed);
         cutter.passed = exit.passed;
         cutter.yields = runs.ahead;
         mr.valid = cutter.mr.valid | runs.valid;

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A turn ends with the reply, or behind 64 KiB or 128 packets; that of a queue pair with a rate behind fewer
-//! ([`pace`](super::pace)). That of an atomic
-//! is one packet, whose check always passes: it has no bytes.
+//! ([`pace`](super::pace)). While its class is closed, the next packet is void and ends the turn: it has no bytes, and is not sent.
+//! The turn of an atomic is one packet of no bytes. The check of no bytes always passes.
 //!
 //! A packet is cut when there is room for its payload and its descriptor ([`cut_gate`](super::cut_gate)), so that nothing
 //! that was checked waits for the wire ([`exit`](super::exit)). One of 512 bytes or more is the only one in 5 cycles.
@@ -21,6 +21,7 @@ use crate::bus::path::{kind_of, lane_of};
 use crate::bus::types::image::AvCtx;
 use crate::bus::types::{MrReq, MrRight, PayloadSize};
 use crate::bus::valid::Valid;
+use crate::egress::CLASSES;
 use crate::prelude::*;
 
 /// Cutter of replies of 2^Q queue pairs.
@@ -56,6 +57,8 @@ pub struct Cutter<const Q: usize> {
     pub roomy: Signal<In, Bit>,
     /// Payload of `cut` for which room is taken.
     pub reserve: Signal<Out, Valid<PayloadSize>>,
+    /// Classes of which nothing is to be cut.
+    pub closed: Signal<In, Bits<CLASSES>>,
     /// A packet passed the exit.
     pub passed: Signal<In, Bit>,
 
@@ -130,8 +133,9 @@ impl<const Q: usize> Logic for Cutter<Q> {
         let step = active & gate.may & !yields;
         copy!(gate <= self; roomy, passed);
         gate.step = step;
-        gate.big = plen.slice::<4>(9).any();
-        let ends = last | (count == 1);
+        let void = (start.of_class & closed).any();
+        gate.big = plen.slice::<4>(9).any() & !void;
+        let ends = last | (count == 1) | void;
 
         let go_4 = valid_4 & (!active | (step & ends));
         let go_3 = valid_3 & (!valid_4 | go_4);
@@ -211,10 +215,18 @@ impl<const Q: usize> Logic for Cutter<Q> {
 
         // out: the packet, its check, its atomic
         valid_q = step;
-        copy!(cut_q.packet <= self; psn, plen, offset, last);
+        copy!(cut_q.packet <= self; psn, plen, offset);
         copy!(cut_q.packet <= start; qpn, generation, save, saved);
         // MSN of a NAK too: a READ counts once it is accepted
-        copy!(cut_q.packet <= word; msn, atomic, duplicate);
+        copy!(cut_q.packet <= word; msn, duplicate);
+        cut_q.packet.last = last & !void;
+        cut_q.packet.atomic = word.atomic & !void;
+        cut_q.packet.void = void;
+        if void {
+            cut_q.packet.psn = psn - 1;
+            cut_q.packet.offset = offset - 1;
+            cut_q.packet.plen = 0;
+        }
         cut_q.packet.path = turn.path;
         cut_q.packet.first = offset == 1;
         cut_q.packet.ends = ends;
@@ -234,7 +246,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
             pd: word.pd,
             qpn: start.qpn,
             addr: addr,
-            len: plen.resize::<32>(),
+            len: if void { 0 } else { plen.resize::<32>() },
             right: MrRight::RemoteRead,
         };
         mr.valid = valid_q;

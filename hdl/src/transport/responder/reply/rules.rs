@@ -2,7 +2,7 @@
 //!
 //! | operation | if | then |
 //! |---|---|---|
-//! | Ack | nothing else of its queue pair waits, and there is room on the way out | leaves at once |
+//! | Ack | nothing else of its queue pair waits, and there is room on the way out and for its class | leaves at once |
 //! | Ack | else | waits in the place of the one that waits; ACKs coalesce (IB1 9.7.5.1) |
 //! | Ack | it is an ACK, and of PSNs before the one that waits | forgotten: that one covers it |
 //! | Ack | it is a NAK that ends the queue pair (IB1 9.9.3) | likewise, and no Ack and no Reply behind it counts |
@@ -14,6 +14,7 @@
 //! | Turn | the oldest reply may be answered | it starts |
 //! | Turn | likewise, but it has a rate and was listed for an acknowledgement alone | listed again, to wait for its rate |
 //! | Turn | there is none | the acknowledgement leaves |
+//! | Turn | what would start or leave is of a class that is closed to it | stays listed, and waits ([`held`](super::held)) |
 //! | Served | some packets of the reply are sent | listed again |
 //! | Served | all of them | the reply leaves the ring |
 //! | Served | failed | **fails** |
@@ -36,6 +37,26 @@ pub fn may_start(atomic: Bit, released: Bits<6>, done: Bits<5>) -> Bit {
     may
 }
 
+/// Of the replies in the ring one is no duplicate.
+#[kernel_fn]
+fn holds_new(state: ReplyState) -> Bit {
+    state.count != state.duplicates.resize::<6>()
+}
+
+/// The PSN is one of the latest run of duplicates.
+#[kernel_fn]
+fn in_dups(order: PsnOrder) -> Bit {
+    !order.before_dup & !order.after_dup
+}
+
+/// A reply does not enter: the ring is full, or it is a duplicate more than 16 or whose answer is due.
+#[kernel_fn]
+fn is_refused(state: ReplyState, order: PsnOrder, duplicate: Bit) -> Bit {
+    // due: of a reply not executed before, or of the latest run of duplicates
+    let due = (holds_new(state) & !order.before_due) | (state.duplicates.any() & in_dups(order));
+    state.count.bit(5) | (duplicate & (state.duplicates.bit(4) | due))
+}
+
 /// The rules, combinational.
 #[derive(Block)]
 pub struct ReplyRules {
@@ -49,6 +70,10 @@ pub struct ReplyRules {
     pub order: Signal<In, PsnOrder>,
     /// An acknowledgement may leave at once.
     pub room: Signal<In, Bit>,
+    /// The class of its queue pair is closed.
+    pub closed: Signal<In, Bit>,
+    /// Acknowledgements of that class wait.
+    pub ack_waits: Signal<In, Bit>,
     /// The state afterwards.
     pub next_state: Signal<Out, ReplyState>,
     /// What follows from the operation.
@@ -77,12 +102,7 @@ impl Logic for ReplyRules {
         let is_final = op.syndrome.slice::<2>(5).all() & op.syndrome.low::<5>().any();
         let open = !state.dead & !state.ended;
 
-        // a duplicate whose answer is due: of a reply not executed before, or of the latest run of duplicates
-        let in_dups = !order.before_dup & !order.after_dup;
-        let has_new = state.count != state.duplicates.resize::<6>();
-        let has_dups = state.duplicates.any();
-        let due = (has_new & !order.before_due) | (has_dups & in_dups);
-        let refused = state.count.bit(5) | (op.duplicate & (state.duplicates.bit(4) | due));
+        let refused = is_refused(state, order, op.duplicate);
 
         match op.kind {
             OpKind::Ack => {
@@ -110,7 +130,7 @@ impl Logic for ReplyRules {
                         next.duplicates = state.duplicates + 1;
                         next.dup_last = last;
                         out.writes.dup_last = true;
-                        if !has_dups | !order.after_dup {
+                        if !state.duplicates.any() | !order.after_dup {
                             next.dup_first = op.psn;
                             out.writes.dup_first = true;
                         }
@@ -119,7 +139,7 @@ impl Logic for ReplyRules {
                         if op.runs {
                             next.runs = state.runs | (bits::<32>(1) << state.count.low::<5>());
                         }
-                        if !has_new {
+                        if !holds_new(state) {
                             next.due_psn = op.psn;
                             out.writes.due = true;
                         }
@@ -145,12 +165,16 @@ impl Logic for ReplyRules {
                 }
             }
             OpKind::Turn => {
-                if !state.dead & may_run {
+                let runs = !state.dead & may_run;
+                let acks = !state.dead & empty & state.ack_due;
+                if (runs & closed) | (acks & ack_waits) {
+                    out.holds = true;
+                } else if runs {
                     out.starts = !op.alone;
                     out.lists = op.alone;
                 } else {
                     next.listed = false;
-                    if !state.dead & empty & state.ack_due {
+                    if acks {
                         next.ack_due = false;
                         out.leaves = true;
                     }
@@ -189,7 +213,7 @@ impl Logic for ReplyRules {
                     if !op.duplicate {
                         next.due_psn = op.psn;
                         out.writes.due = true;
-                    } else if in_dups {
+                    } else if in_dups(order) {
                         next.dup_first = op.psn;
                         out.writes.dup_first = true;
                     }

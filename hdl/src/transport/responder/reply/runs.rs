@@ -1,7 +1,7 @@
 //! Atomics to run: those whose fence is passed, whatever is to be answered before them.
 //!
 //! ```text
-//!  state ─► list of queue pairs ─► admit ─► state (rules) ─► start ─► ring ─► region check, AtomicOp ─► verdict
+//!  state ─► list of queue pairs ─► admit ─► state (rules) ─► start ─► ring ─► region check, AtomicOp ─► outcome
 //!                  ▲                                                                                       │
 //!                  └───────────────────────────────── listed again ◄───────────────────────────────────────┘
 //! ```
@@ -144,10 +144,10 @@ impl<const Q: usize> Logic for AtomicRuns<Q> {
         }
         checks.s.valid = valid_q;
         copy!(checks.s.payload <= op_q; qpn, generation, denied);
-        let verdict = checked & under_check[3];
-        decided = verdict;
-        checks.m.ready = verdict;
-        again.s.valid = verdict;
+        let outcome = checked & under_check[3];
+        decided = outcome;
+        checks.m.ready = outcome;
+        again.s.valid = outcome;
         again.s.payload = checks.m.payload;
         again.s.payload.denied = !ok;
     }

@@ -14,12 +14,25 @@ use super::order::ReplyOrder;
 use super::rules::{ReplyRules, may_start};
 use super::types::*;
 use crate::bus::types::PlaceError;
+use crate::bus::types::image::AvCtx;
 use crate::bus::valid::Valid;
+use crate::egress::CLASSES;
+use crate::egress::class_of::{class_of_priority, priority_of};
+use crate::egress::path_marks::PathMarks;
+use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::wire::Opcode;
 
 const RC_ACK: u64 = Opcode::RcAck.code() as u64;
+
+/// The class of a priority, a bit of each; none of packets to the port itself.
+#[kernel_fn]
+fn class_bit(setup: ClassSetup, prio: Bits<3>, own: Bit) -> Bits<4> {
+    let packet_class = class_of_priority(setup, prio);
+    let bit: Bits<4> = if own { 0 } else { bits::<4>(1) << packet_class };
+    bit
+}
 
 /// State of 2^Q queue pairs.
 #[derive(Block)]
@@ -34,6 +47,20 @@ pub struct ReplyTable<const Q: usize> {
     pub word: Signal<In, RingWord>,
     /// An acknowledgement may leave at once.
     pub room: Signal<In, Bit>,
+    /// A command writes the address vector of `image_qpn`.
+    pub av_we: Signal<In, Bit>,
+    /// Queue pair of the address vector.
+    pub image_qpn: Signal<In, Bits<Q>>,
+    /// Address vector.
+    pub av_image: Signal<In, AvCtx>,
+    /// MAC address of the port, first byte in the lowest bits.
+    pub mac: Signal<In, Bits<48>>,
+    /// What the host says of classes.
+    pub classes: Signal<In, ClassSetup>,
+    /// Classes of which no turn is to start.
+    pub closed: Signal<In, Bits<CLASSES>>,
+    /// Classes of which no acknowledgement is to leave.
+    pub acks_wait: Signal<In, Bits<CLASSES>>,
     /// An acknowledgement leaves.
     pub ack_valid: Signal<Out, Bit>,
     /// The acknowledgement.
@@ -46,6 +73,12 @@ pub struct ReplyTable<const Q: usize> {
     pub list_runs: Signal<Out, Bit>,
     /// The queue pair that may be listed in two cycles.
     pub ahead_qpn: Signal<Out, Bits<Q>>,
+    /// A queue pair waits for its class.
+    pub holds: Signal<Out, Bit>,
+    /// Which.
+    pub holds_qpn: Signal<Out, Bits<16>>,
+    /// Its class.
+    pub holds_class: Signal<Out, Bits<2>>,
     /// A queue pair has atomics to run.
     pub run_list: Signal<Out, Valid<RunEntry>>,
     /// An atomic runs.
@@ -82,6 +115,13 @@ pub struct ReplyTable<const Q: usize> {
     table: Rmw<ReplyState, Q>,
     order: ReplyOrder,
     rules: ReplyRules,
+    marks: PathMarks<Q>,
+    prio_1: Dff<Bits<3>>,
+    own_1: Dff<Bit>,
+    class_2: Dff<Bits<2>>,
+    of_class_2: Dff<Bits<CLASSES>>,
+    closed_2: Dff<Bit>,
+    ack_waits_2: Dff<Bit>,
     valid_0: Reg<Bit>,
     op_0: Dff<Op>,
     word_0: Dff<RingWord>,
@@ -100,6 +140,8 @@ pub struct ReplyTable<const Q: usize> {
     first_runs_q: Dff<Bit>,
     released_q: Dff<Bits<6>>,
     done_q: Dff<Bits<5>>,
+    holds_q: Reg<Bit>,
+    class_q: Dff<Bits<2>>,
     run_lists_q: Reg<Bit>,
     runs_q: Reg<Bit>,
     runs_none_q: Reg<Bit>,
@@ -147,6 +189,21 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         word_2 = word_1;
         last_2 = op_1.psn + packets_less_1;
 
+        // likewise to its class
+        marks.we = av_we;
+        marks.number = image_qpn;
+        marks.av = av_image;
+        marks.mac = mac;
+        marks.re = true;
+        marks.raddr = op.qpn.low::<Q>();
+        let mark = marks.mark;
+        prio_1 = priority_of(classes, mark.dscp, mark.tagged, mark.pcp);
+        own_1 = mark.own;
+        class_2 = class_of_priority(classes, prio_1);
+        of_class_2 = class_bit(classes, prio_1, own_1);
+        closed_2 = (class_bit(classes, prio_1, own_1) & closed).any();
+        ack_waits_2 = (class_bit(classes, prio_1, own_1) & acks_wait).any();
+
         let state = table.current;
         order.psn = op_1.psn;
         order.next_word = table.next_word;
@@ -157,7 +214,9 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         rules.last = last_2;
         rules.state = state;
         rules.order = order.order;
-        rules.room = room;
+        rules.room = room & !ack_waits_2;
+        rules.closed = closed_2;
+        rules.ack_waits = ack_waits_2;
         let decision = rules.decision;
         table.write = true;
         table.result = rules.next_state;
@@ -175,6 +234,8 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             copy!(ack_q <= state; psn, msn, syndrome);
         }
         lists_q = table.x_valid & decision.lists;
+        holds_q = table.x_valid & decision.holds;
+        class_q = class_2;
         first_runs_q = rules.next_state.runs.bit(0);
         released_q = rules.next_state.released;
         done_q = rules.next_state.done;
@@ -196,6 +257,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             save: state.save,
             saved: state.saved,
             log_bytes: op_2.log_bytes,
+            of_class: of_class_2,
         };
         enters_q = table.x_valid & decision.enters;
         slot_q = state.head + state.count.low::<5>();
@@ -222,6 +284,9 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         list_valid = lists_q;
         list_qpn = qpn_q;
         list_runs = may_start(first_runs_q, released_q, done_q);
+        holds = holds_q;
+        holds_qpn = qpn_q;
+        holds_class = class_q;
         run_list.valid = run_lists_q;
         copy!(run_list.payload <= run_q; qpn, generation);
         run_list.payload.denied = false;

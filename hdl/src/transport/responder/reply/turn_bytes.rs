@@ -30,7 +30,11 @@ impl Logic for TurnBytes {
 
     #[kernel]
     fn update(&mut self) {
-        let total = before + packet.plen.resize::<17>() + RATE_HEADERS;
+        let total = if packet.void {
+            before
+        } else {
+            before + packet.plen.resize::<17>() + RATE_HEADERS
+        };
         if valid {
             before = if packet.ends { 0 } else { total };
         }

@@ -2,6 +2,7 @@
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use super::atomic_types::RunState;
 use crate::bus::payload::payload;
+use crate::egress::CLASSES;
 use crate::prelude::*;
 
 /// What an operation on the state of a queue pair is.
@@ -206,6 +207,8 @@ payload! {
         runs: Bit,
         /// So many of its atomics are void.
         voids: Bits<5>,
+        /// The queue pair waits for its class.
+        holds: Bit,
         /// A reply that is no duplicate is finished.
         replies: Bit,
         /// The queue pair fails.
@@ -230,6 +233,8 @@ payload! {
         saved: Bits<5>,
         /// Log2 of the bytes that the turn may have, a packet at least.
         log_bytes: Bits<5>,
+        /// The class of its packets, a bit of each; none if they go to the port itself.
+        of_class: Bits<CLASSES>,
     }
 
     /// A reply that is served now (inside `reply/part`).
@@ -296,6 +301,8 @@ payload! {
         last: Bit,
         /// Last of the turn.
         ends: Bit,
+        /// Nothing is sent: its class is closed.
+        void: Bit,
         /// The reply is an atomic.
         atomic: Bit,
         /// A duplicate.

@@ -1,7 +1,7 @@
-//! Send queues whose START was refused, until their class is open.
+//! Queue pairs whose turn was refused, until their class is open.
 //!
-//! They go round: one of a class that is open leaves, the others go to the tail. Each is fetched again, so no more than one leaves in
-//! 16 cycles: of a class that closes again soon few are fetched for nothing. One leaves in 4096 cycles whatever is closed: a queue
+//! They go round: one of a class that is open leaves, the others go to the tail. Each tries again, so no more than one leaves in
+//! 16 cycles: of a class that closes again soon few try for nothing. One leaves in 4096 cycles whatever is closed: a queue
 //! pair may have another class by then, as its number may have another owner.
 //!
 //! Latency: with N that wait, N cycles to look at all.
@@ -50,7 +50,7 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
     describe!(
         "held_queues",
         format!("q{Q}"),
-        "Send queues that wait until their class is open."
+        "Queue pairs that wait until their class is open."
     );
 
     #[kernel]
@@ -72,7 +72,7 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
             waiting.s.payload.qpn = qpn;
             waiting.s.payload.packet_class = packet_class;
         }
-        assert!(!push | waiting.s.ready, "a send queue waits twice");
+        assert!(!push | waiting.s.ready, "a queue pair waits twice");
         time += 1;
         if !since.bit(4) {
             since += 1;
