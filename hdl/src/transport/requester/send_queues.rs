@@ -181,6 +181,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         state.pause = pace.crowded;
         cnp_lost = pace.lost;
         feedback = state.feedback;
+        pace.feedback = state.feedback;
 
         // from ready queue pair to slot
         scheduler.push = state.ready_valid;
