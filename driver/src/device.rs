@@ -48,6 +48,8 @@ bitflags! {
         const CLASSES = feature::CLASSES;
         /// Windows of queue pairs.
         const SEND_WINDOW = feature::SEND_WINDOW;
+        /// Congestion control by round-trip times.
+        const SWIFT = feature::SWIFT;
     }
 }
 

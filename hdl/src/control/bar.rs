@@ -47,7 +47,12 @@ mod word {
         PFC_XOFF,
         PFC_XON,
         PFC_LOSSY,
-        PFC_STORM
+        PFC_STORM,
+        SWIFT_TARGET,
+        SWIFT_RANGE,
+        SWIFT_ALPHA,
+        SWIFT_BETA,
+        SWIFT_STEP
     );
 }
 pub(super) use word::*;
@@ -85,7 +90,7 @@ const _: () = {
         i += 1;
     }
     assert!(
-        TRUST == LINE_RATE + RP_RANGES.len() && regs::REGISTERS.len() == PFC_STORM + 1,
+        TRUST == LINE_RATE + RP_RANGES.len() && regs::REGISTERS.len() == SWIFT_STEP + 1,
         "all are in `word`"
     );
     assert!(regs::STATS_BASE.is_multiple_of(1 << STATS_PAGE) && 8 * STATS <= 1 << STATS_PAGE);

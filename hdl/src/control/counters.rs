@@ -40,6 +40,8 @@ pub struct Counters {
     pub tx_cnps: Signal<In, Bit>,
     /// Congestion control had no room for a CNP.
     pub cnp_lost: Signal<In, Bit>,
+    /// Feedback found no room at Swift.
+    pub feedback_lost: Signal<In, Bit>,
     /// What the network did to a send queue.
     pub feedback: Signal<In, Valid<CongestionEvent>>,
     /// Exception queue: a received frame was handed to the host.
@@ -165,6 +167,7 @@ impl Logic for Counters {
             tx_pause_storm_error_events: pauses.error,
             rp_rtt_samples: rtt.any(),
             rp_rtt_cycles: rtt,
+            rp_swift_lost: feedback_lost,
         };
         stats.index = stat_index;
         stats.read = stat_read;

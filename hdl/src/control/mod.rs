@@ -20,4 +20,5 @@ pub mod register_access;
 pub mod restart;
 pub mod stat_sums;
 pub mod stats;
+pub mod swift_csr;
 pub mod table_writes;

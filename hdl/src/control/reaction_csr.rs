@@ -7,6 +7,7 @@ use ferroce_proto::abi::regs::{REGISTERS, RP_CONFIG_RESET};
 
 use super::bar::{LINE_RATE, RP_CONFIG};
 use super::register_access::RegisterAccess;
+use super::swift_csr::SwiftCsr;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::CongestionSetup;
 
@@ -49,6 +50,7 @@ pub struct ReactionCsr {
     /// What the host says.
     pub setup: Signal<Out, CongestionSetup>,
 
+    swift: SwiftCsr,
     #[init(Reg::new(ON.into()))]
     config: Reg<Bits<5>>,
     #[init(std::array::from_fn(|i| Reg::new(initial(i))))]
@@ -94,7 +96,9 @@ impl Logic for ReactionCsr {
         if writes & (number == RP_CONFIG) {
             config = given.low::<5>();
         }
-        value = bits::<32>(0);
+        swift.access = access;
+        setup.swift = swift.params;
+        value = swift.value;
         if access.from == RP_CONFIG {
             value = config.resize::<32>();
         }

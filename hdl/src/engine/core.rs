@@ -286,7 +286,7 @@ impl<
         counters.requester = transmit.counts;
         counters.overflow = return_path.overflows;
         copy!(counters <= receive; rx_bytes, notified, pauses);
-        copy!(counters <= transmit; retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps, cnp_lost, feedback);
+        copy!(counters <= transmit; retransmission, tx_frames, tx_bytes, tx_roce_packets, tx_acks, tx_cnps, cnp_lost, feedback, feedback_lost);
         copy!(counters <= exceptions; stored, dropped, refused, sent, sent_bytes);
         counters.paused = egress.paused;
         copy!(counters <= control; cq_overflow, cmd_done, cmd_failed);

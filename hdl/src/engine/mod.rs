@@ -47,7 +47,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::CNP
     | feature::RATES
     | feature::CLASSES
-    | feature::SEND_WINDOW;
+    | feature::SEND_WINDOW
+    | feature::SWIFT;
 /// This build does `what`, a bit of [`feature`].
 const fn has(what: u32) -> bool {
     FEATURES & what != 0

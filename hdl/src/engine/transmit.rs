@@ -167,6 +167,8 @@ pub struct TransmitSide<
     pub cnp_received: Signal<In, Valid<Bits<16>>>,
     /// Congestion control had no room for a CNP; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// Feedback of a queue pair of Swift found no room; one cycle.
+    pub feedback_lost: Signal<Out, Bit>,
     /// What the network did to a send queue.
     pub feedback: Signal<Out, Valid<CongestionEvent>>,
     /// Responses of a queue pair were granted.
@@ -230,6 +232,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         requester.congestion = congestion;
         requester.cnp = cnp_received;
         cnp_lost = requester.cnp_lost;
+        feedback_lost = requester.feedback_lost;
         feedback = requester.feedback;
         requester.responses = response_sent;
         response_rate = requester.rate;

@@ -144,6 +144,8 @@ macro_rules! counters {
             rp_rtt_samples RP_RTT_SAMPLES 1,
             /// Sum of the round trips in `rp_rtt_samples`, in cycles of 4 ns.
             rp_rtt_cycles RP_RTT_CYCLES 24,
+            /// Acknowledgements, NAKs and timeouts of queue pairs of Swift that found its queue full. They change no window.
+            rp_swift_lost RP_SWIFT_LOST 1,
         }
     };
 }

@@ -75,8 +75,11 @@ layout! { $
         sq_base: u64 [64],
         /// Its requests leave at this rate at most, and so do its responses to READs and atomics, Mb/s; 0 = that of the line.
         rate_limit: u32 [20],
+        /// RC: congestion control of the send queue is Swift, by round-trip times; else DCQCN. Counts from the command that starts the
+        /// queue afresh.
+        swift: bool [1],
         /// Reserved, 0.
-        rsv1: u16 [12],
+        rsv1: u16 [11],
         /// RC: a request leaves only while fewer PSNs than this are outstanding; 0 = any number. Those of READ responses count, those
         /// that are to be sent again do not.
         window: u16 [16],

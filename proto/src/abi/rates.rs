@@ -43,6 +43,57 @@ pub const RP_RANGES: &[(u32, u32, u32)] = &[
     (INITIAL_ALPHA_VALUE, 0, 1023),
 ];
 
+/// A parameter of Swift: bits of a register.
+#[derive(Clone, Copy, Debug)]
+pub struct SwiftField {
+    /// Its name.
+    pub name: &'static str,
+    /// The register.
+    pub register: u32,
+    /// Its lowest bit.
+    pub at: u32,
+    /// The least value; a lower one is taken as this.
+    pub least: u32,
+    /// The greatest value; a higher one is taken as this.
+    pub greatest: u32,
+}
+
+impl SwiftField {
+    /// The value in a register that is written.
+    #[must_use]
+    pub fn value(&self, register: u32) -> u32 {
+        let bits = u32::MAX >> self.greatest.leading_zeros();
+        (register >> self.at & bits).clamp(self.least, self.greatest)
+    }
+}
+
+macro_rules! swift_fields {
+    ($($name:ident $register:ident $at:literal $least:literal $greatest:expr;)*) => {
+        &[$(SwiftField {
+            name: stringify!($name),
+            register: $register,
+            at: $at,
+            least: $least,
+            greatest: $greatest,
+        }),*]
+    };
+}
+
+/// The parameters of Swift.
+pub const SWIFT_FIELDS: &[SwiftField] = swift_fields!(
+    base_target SWIFT_TARGET 0 4 (1 << 20) - 1;
+    max_mdf SWIFT_TARGET 20 0 1024;
+    fs_range SWIFT_RANGE 0 0 (1 << 20) - 1;
+    max_cwnd SWIFT_RANGE 20 1 4095;
+    fs_alpha SWIFT_ALPHA 0 0 (1 << 20) - 1;
+    initial_cwnd SWIFT_ALPHA 20 1 4095;
+    fs_beta SWIFT_BETA 0 0 (1 << 20) - 1;
+    min_cwnd SWIFT_BETA 20 1 1024;
+    ai SWIFT_STEP 0 1 0xffff;
+    beta SWIFT_STEP 16 0 1024;
+    retx_reset_threshold SWIFT_STEP 27 1 7;
+);
+
 /// Rate of the port of a build, Mb/s, by the width of its data path: what a [`LINE_RATE`] of 0 stands for.
 #[must_use]
 pub const fn line_rate(data_width: u16) -> u32 {

@@ -172,6 +172,16 @@ registers! {
     PFC_LOSSY = 0x0e0, ReadWrite, PFC_LOSSY_RESET;
     /// Pause by priority (PFC): [12:0] milliseconds for which a class asks while nothing of it leaves the receive buffer; 0: for ever.
     PFC_STORM = 0x0e4, ReadWrite, PFC_STORM_RESET;
+    /// Swift: [19:0] base_target, ns, 4 at least; [30:20] max_mdf, up to 1024 of 1024.
+    SWIFT_TARGET = 0x0e8, ReadWrite, 25_000 | 512 << 20;
+    /// Swift: [19:0] fs_range, ns; [31:20] max_cwnd, packets of the path MTU, 1 at least.
+    SWIFT_RANGE = 0x0ec, ReadWrite, 100_000 | 256 << 20;
+    /// Swift: [19:0] fs_alpha, ns; [31:20] initial_cwnd, packets, 1 at least.
+    SWIFT_ALPHA = 0x0f0, ReadWrite, 32_260 | 16 << 20;
+    /// Swift: [19:0] fs_beta, ns; [30:20] min_cwnd, 1 to 1024 of 1024 packets.
+    SWIFT_BETA = 0x0f4, ReadWrite, 2016 | 10 << 20;
+    /// Swift: [15:0] ai, 1/256 packet a round trip, 1 at least; [26:16] beta, up to 1024 of 1024; [29:27] retx_reset_threshold, timeouts, 1 at least.
+    SWIFT_STEP = 0x0f8, ReadWrite, 256 | 819 << 16 | 3 << 27;
 }
 
 /// First byte of the statistics: one 64-bit counter each 8 bytes, in the order of [`STATS`].
@@ -299,6 +309,8 @@ pub mod feature {
     pub const CLASSES: u32 = 1 << 16;
     /// Send windows: the PSNs that an RC queue pair may have outstanding.
     pub const SEND_WINDOW: u32 = 1 << 17;
+    /// Swift: congestion control of an RC queue pair by round-trip times.
+    pub const SWIFT: u32 = 1 << 18;
 }
 }
 

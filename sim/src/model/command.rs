@@ -234,6 +234,9 @@ impl Model {
                 self.egress.start_afresh(head.index);
                 qp.sq.pacing.reset();
             }
+            if head.sq_reset && head.sq_state != state::RESET {
+                qp.sq.pacing.choose(&self.env, &qp.sq.ctx);
+            }
             if head.sq_reset {
                 qp.sq.reset(Psn::new(head.sq_psn));
             }

@@ -70,7 +70,10 @@ impl Model {
         if self.env.has(feature::CLASSES) && self.egress.write(offset as u32, value) {
             return;
         }
-        if self.notify.write(offset as u32, value) || self.reaction.write(offset as u32, value) {
+        if self.notify.write(offset as u32, value)
+            || self.reaction.write(offset as u32, value)
+            || self.env.swift.write(offset as u32, value)
+        {
             return;
         }
         let csr = &mut self.csr;
@@ -119,6 +122,7 @@ impl Model {
             regs::TRUST..=regs::PFC_STORM if self.env.has(feature::CLASSES) => {
                 self.egress.read(offset).unwrap_or(0)
             }
+            regs::SWIFT_TARGET..=regs::SWIFT_STEP => self.env.swift.read(offset),
             STATS_BASE.. => self.env.stats.read32((offset - STATS_BASE) as usize / 4),
             _ => 0,
         }

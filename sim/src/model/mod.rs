@@ -19,10 +19,10 @@
 //! | `asks` | pauses that the peer is asked for |
 //! | `srq` | shared receive queues |
 //! | `classes` | class of a packet by DSCP or PCP |
-//! | `congestion` | DCQCN, start times |
+//! | `congestion` | DCQCN, Swift, start times |
 //! | `exceptions` | exception queue |
 //! | `notify` | marks of congestion, CNPs |
-//! | `pacing` | rates of queue pairs |
+//! | `pacing` | rates of queue pairs, windows of Swift |
 //! | `tx` | frames, arbitration, the pace of the port |
 //! | `stats` | statistics |
 //!
@@ -90,7 +90,8 @@ pub const FEATURES: u32 = feature::RC
     | feature::CNP
     | feature::RATES
     | feature::CLASSES
-    | feature::SEND_WINDOW;
+    | feature::SEND_WINDOW
+    | feature::SWIFT;
 
 /// Table sizes of a small card.
 pub const DEFAULT_PARAMS: Params = Params {
@@ -127,6 +128,8 @@ struct Env {
     ahs: Vec<AvCtx>,
     srqs: Vec<srq::Srq>,
     config: PortConfig,
+    /// Parameters of Swift.
+    swift: congestion::SwiftParams,
     /// What the card does, register FEATURES.
     features: u32,
 }
@@ -208,6 +211,7 @@ impl Model {
                     .map(|_| srq::Srq::default())
                     .collect(),
                 config: PortConfig::default(),
+                swift: congestion::SwiftParams::default(),
                 features,
             },
             csr: csr::Csr::default(),

@@ -1,10 +1,12 @@
-//! Reaction point: the rates of the queue pairs, and when their requests and responses may leave (docs/congestion.md).
+//! Reaction point: the rates and windows of the queue pairs, and when their requests and responses may leave (docs/congestion.md).
 
-use ferroce_proto::abi::qpc::RATE_HEADERS;
+use ferroce_proto::abi::qpc::{RATE_HEADERS, SqCtx, qp_type};
 use ferroce_proto::abi::rates::{RpConfig, line_rate};
 use ferroce_proto::abi::regs;
+use ferroce_proto::wire::Mtu;
 
-use super::congestion::{Dcqcn, Pace, Params, range};
+use super::Env;
+use super::congestion::{Dcqcn, Pace, Params, Swift, SwiftParams, range};
 use super::csr::PARAMS2;
 use crate::nic::NS_PER_CYCLE;
 
@@ -79,6 +81,8 @@ pub(super) struct Pacing {
     limit: u32,
     /// What congestion control remembers since the first CNP.
     control: Option<Box<Dcqcn>>,
+    /// Congestion control by round trips, if that is chosen, and log2 of the path MTU.
+    swift: Option<Box<(Swift, u32)>>,
     /// The rate, Mb/s, if there is one.
     rate: Option<u32>,
     requests: Pace,
@@ -104,12 +108,55 @@ impl Pacing {
     /// What congestion control remembers is void.
     pub(super) fn reset(&mut self) {
         self.control = None;
+        self.swift = None;
         self.lift();
+    }
+
+    /// The send queue starts afresh: by round trips, if its image says so.
+    pub(super) fn choose(&mut self, env: &Env, ctx: &SqCtx) {
+        let mtu = Mtu::from_code(ctx.mtu).filter(|_| ctx.swift && ctx.qp_type == qp_type::RC);
+        self.swift = mtu.map(|mtu| {
+            let log = mtu.log2();
+            Box::new((Swift::new(params(env, log)), log))
+        });
+    }
+
+    /// What the next event of Swift is to find, in nanoseconds too.
+    fn swift(&mut self, env: &Env) -> Option<(&mut Swift, u64)> {
+        let (swift, log) = self.swift.as_deref_mut()?;
+        swift.set(params(env, *log));
+        Some((swift, env.now * NS_PER_CYCLE))
+    }
+
+    /// `bytes` were acknowledged, after a round trip of `rtt` cycles, if that is known.
+    pub(super) fn on_ack(&mut self, env: &Env, bytes: u32, rtt: Option<u64>) {
+        if let Some((swift, now)) = self.swift(env) {
+            swift.on_ack(now, bytes, rtt.map(|cycles| cycles * NS_PER_CYCLE));
+        }
+    }
+
+    /// Packets were lost.
+    pub(super) fn on_nak(&mut self, env: &Env) {
+        if let Some((swift, now)) = self.swift(env) {
+            swift.on_nak(now);
+        }
+    }
+
+    /// The ACK timer ran out.
+    pub(super) fn on_timeout(&mut self, env: &Env) {
+        if let Some((swift, now)) = self.swift(env) {
+            swift.on_timeout(now);
+        }
+    }
+
+    /// PSNs that congestion control lets be outstanding; `None`: any number.
+    pub(super) fn window(&self) -> Option<u32> {
+        self.swift.as_ref().map(|swift| swift.0.packets())
     }
 
     /// A CNP of the peer arrived.
     pub(super) fn on_cnp(&mut self, now: u64, reaction: &Reaction) {
-        if !reaction.config.enable {
+        if !reaction.config.enable || self.swift.is_some() {
             return;
         }
         let (params, line) = (reaction.params, reaction.line());
@@ -152,7 +199,8 @@ impl Pacing {
             control.is_limited().then(|| control.rate_mbps())
         });
         let limit = (self.limit > 0).then_some(self.limit);
-        let rate = control.into_iter().chain(limit).min();
+        let swift = self.swift.as_ref().and_then(|swift| swift.0.rate_mbps());
+        let rate = control.into_iter().chain(swift).chain(limit).min();
         if rate != self.rate {
             self.rate = rate;
             self.requests.set_rate(now, rate);
@@ -165,5 +213,13 @@ impl Pacing {
         let next = self.control.as_ref().and_then(|c| c.next_event());
         let asked = next.map_or(u64::MAX, |ns| ns.div_ceil(NS_PER_CYCLE));
         start.min(asked.max(now + 1)).max(now)
+    }
+}
+
+/// The parameters of Swift in packets of 2^`log_packet` bytes.
+fn params(env: &Env, log_packet: u32) -> SwiftParams {
+    SwiftParams {
+        log_packet,
+        ..env.swift
     }
 }

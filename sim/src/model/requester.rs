@@ -139,9 +139,9 @@ impl Sq {
     /// As many PSNs are outstanding as the window has. What is to be sent again does not count.
     fn is_full(&self) -> bool {
         let outstanding = self.next.since(self.una);
-        self.ctx.qp_type == qp_type::RC
-            && self.ctx.window != 0
-            && outstanding >= self.ctx.window.into()
+        let host = (self.ctx.window != 0).then(|| self.ctx.window.into());
+        let window = self.pacing.window().into_iter().chain(host).min();
+        self.ctx.qp_type == qp_type::RC && window.is_some_and(|most| outstanding >= most as i32)
     }
 
     fn may_start(&self) -> bool {

@@ -22,14 +22,39 @@ enum Answer {
     Failed(u8),
 }
 
+/// Most bytes that are heard of at once.
+const BYTES_MAX: u64 = (1 << 24) - 1;
+
+/// What congestion control hears of a response.
+#[derive(Default)]
+struct Heard {
+    /// It makes the queue pair send again.
+    goes_back: bool,
+    /// Its round trip in cycles, if it was measured.
+    rtt: Option<u64>,
+}
+
 impl QueuePair {
-    /// A response arrived.
+    /// A response arrived: what it does, and what congestion control hears of it.
     pub(super) fn response(&mut self, env: &mut Env, packet: &Received) {
+        let before = self.sq.una;
+        let heard = self.take_response(env, packet);
+        let acknowledged = self.sq.una.since(before) as u64;
+        if heard.goes_back {
+            self.sq.pacing.on_nak(env);
+        } else if acknowledged > 0 {
+            let bytes = (acknowledged << self.sq.mtu().log2()).min(BYTES_MAX);
+            self.sq.pacing.on_ack(env, bytes as u32, heard.rtt);
+        }
+    }
+
+    fn take_response(&mut self, env: &mut Env, packet: &Received) -> Heard {
+        let mut heard = Heard::default();
         let psn = packet.bth.psn;
         // Neither what has not left nor what is acknowledged already can be answered.
         if psn.since(self.sq.left) >= 0 || psn.since(self.sq.una) < 0 {
             env.stats.count(stats::RX_GHOST_ACKS);
-            return;
+            return heard;
         }
         let answer = answer(packet.ext.aeth);
         count(env, packet, &answer);
@@ -40,26 +65,29 @@ impl QueuePair {
         if let Some(missing) = self.unanswered() {
             let past_missing = psn.since(missing);
             if past_missing > 0 || (past_missing == 0 && good && !data) {
-                return self.implied_nak(env, missing);
+                heard.goes_back = self.implied_nak(env, missing);
+                return heard;
             }
         }
         if data {
-            return self.answer(env, packet);
+            self.answer(env, packet);
+            return heard;
         }
         let (to, syndrome) = (if good { psn.next() } else { psn }, packet.ext.aeth);
         let syndrome = syndrome.map_or(0, |aeth| aeth.syndrome.bits());
         if good {
-            self.sq.trip.sample(env, to);
+            heard.rtt = self.sq.trip.sample(env, to);
         }
         self.advance(env, to);
         match answer {
             Answer::Good => {}
             // A NAK for a later packet of the same flight does not shorten the wait.
             Answer::Resend if self.sq.retry.is_waiting() => {}
-            Answer::Resend => self.retry(env),
+            Answer::Resend => heard.goes_back = self.retry(env),
             Answer::NotReady { timer } => self.retry_later(env, timer, syndrome),
             Answer::Failed(status) => self.fail_oldest(env, status, syndrome),
         }
+        heard
     }
 
     /// The first PSN that only a READ or atomic response acknowledges.
@@ -72,14 +100,16 @@ impl QueuePair {
         })
     }
 
-    /// A response shows that an earlier READ or atomic response was lost (IB1 9.7.5.1.4).
-    fn implied_nak(&mut self, env: &mut Env, missing: Psn) {
+    /// A response shows that an earlier READ or atomic response was lost (IB1 9.7.5.1.4). Whether that sends again.
+    fn implied_nak(&mut self, env: &mut Env, missing: Psn) -> bool {
         self.advance(env, missing);
         if !self.sq.retry.implied && !self.sq.retry.is_waiting() {
             env.stats.count(stats::IMPLIED_NAK_SEQ_ERR);
-            self.retry(env);
+            let goes_back = self.retry(env);
             self.sq.retry.implied = true;
+            return goes_back;
         }
+        false
     }
 
     /// A READ or atomic response whose data is due next, or that cannot be.

@@ -129,18 +129,22 @@ impl QueuePair {
             }
             env.stats.count(stats::LOCAL_ACK_TIMEOUT_ERR);
             self.sq.retry.implied = false;
-            self.retry(env);
+            if self.retry(env) {
+                self.sq.pacing.on_timeout(env);
+            }
         }
     }
 
-    /// Sends again from the oldest PSN not acknowledged, or gives up.
-    pub(super) fn retry(&mut self, env: &mut Env) {
+    /// Sends again from the oldest PSN not acknowledged, or gives up; `false` then.
+    pub(super) fn retry(&mut self, env: &mut Env) -> bool {
         let Some(left) = self.sq.retry.left.checked_sub(1) else {
             env.stats.count(stats::RETRY_EXCEEDED_ERR);
-            return self.fail_oldest(env, status::RETRY_EXC_ERR, 0);
+            self.fail_oldest(env, status::RETRY_EXC_ERR, 0);
+            return false;
         };
         self.sq.retry.left = left;
         self.go_back();
+        true
     }
 
     /// An RNR NAK for the oldest PSN not acknowledged.

@@ -80,6 +80,8 @@ pub struct QpOptions {
     pub rate_limit: u32,
     /// PSNs that may be outstanding; 0: any number.
     pub window: u16,
+    /// Congestion control by round-trip times, else DCQCN.
+    pub swift: bool,
 }
 
 impl Default for QpOptions {
@@ -105,6 +107,7 @@ impl Default for QpOptions {
             srq: None,
             rate_limit: 0,
             window: 0,
+            swift: false,
         }
     }
 }
@@ -270,6 +273,7 @@ impl Host {
             sq_base: *sq_base,
             rate_limit: options.rate_limit,
             window: options.window,
+            swift: options.swift,
             ..SqCtx::default()
         };
         let av = AvCtx {

@@ -112,6 +112,8 @@ impl Rig {
     fn new(params: Params) -> Self {
         let mut bench = Bench::of(ReactionPoint::<4, 6>::default).unwrap();
         set_params(bench.dut_mut(), &params);
+        let feedback = bench.dut().input("feedback.valid").unwrap();
+        bench.dut_mut().set(feedback, 0);
         let dut = bench.dut();
         let ready = dut.output("ready").unwrap();
         let mut rig = Self {

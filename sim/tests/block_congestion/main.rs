@@ -1,5 +1,6 @@
 //! The reaction point as Verilog: every queue pair as the golden reference has it, bit for bit, at every look.
 mod closed;
+mod mixed;
 mod pace;
 mod recorded;
 mod rig;

@@ -83,12 +83,11 @@ impl Agent for Watch {
     fn reset(&mut self, _: &mut Dut) {}
 }
 
-fn set_params(dut: &mut Dut, p: &SwiftParams) {
+pub(crate) fn set_params(dut: &mut Dut, port: &str, p: &SwiftParams) {
     let mut set = |name: &str, value: u32| {
-        let input = dut.input(&format!("params.{name}")).unwrap();
+        let input = dut.input(&format!("{port}.{name}")).unwrap();
         dut.set(input, value.into());
     };
-    set("log_packet", p.log_packet);
     set("base_target", p.base_target);
     set("ai", p.ai);
     set("beta", p.beta);
@@ -108,10 +107,11 @@ struct Rig {
     updates: StreamSink,
     watch: Watch,
     params: SwiftParams,
-    references: Vec<Swift>,
-    /// Events that were pushed and are not done.
-    sent: VecDeque<(Kind, usize)>,
-    /// Updates to come: queue pair, rate, window.
+    /// `None`: the queue pair is another algorithm's.
+    references: Vec<Option<Swift>>,
+    /// Events that were pushed and are not done; with Reset the code of the path MTU, 0: another algorithm's.
+    sent: VecDeque<(Kind, usize, u32)>,
+    /// Updates to come: queue pair, rate, window in PSNs.
     expected: VecDeque<(usize, Option<u32>, u32)>,
     /// Windows that fell, and that grew.
     moves: [u64; 2],
@@ -122,14 +122,14 @@ struct Rig {
 impl Rig {
     fn new(params: SwiftParams, pauses: Pauses) -> Self {
         let mut bench = Bench::of(Block::<Q>::default).unwrap();
-        set_params(bench.dut_mut(), &params);
+        set_params(bench.dut_mut(), "params", &params);
         let dut = bench.dut();
         let mut rig = Self {
             source: StreamSource::new(dut, "s", Pauses::NONE).unwrap(),
             updates: StreamSink::new(dut, "m", pauses).unwrap(),
             watch: Watch::new(dut),
             params,
-            references: vec![Swift::new(params); QPS],
+            references: vec![None; QPS],
             sent: VecDeque::new(),
             expected: VecDeque::new(),
             moves: [0; 2],
@@ -138,16 +138,23 @@ impl Rig {
         };
         rig.bench.reset(&mut [&mut rig.source, &mut rig.updates]);
         for qpn in 0..QPS {
-            rig.push(Kind::Reset, qpn, 0, 0);
+            rig.reset(qpn, 1 + qpn as u32 % 5);
         }
         rig
+    }
+
+    fn reset(&mut self, qpn: usize, packet: u32) {
+        let item = self.source.item().with("kind", Kind::Reset as u64);
+        let item = item.with("qpn", qpn as u64);
+        self.source.push(item.with("packet", packet.into()));
+        self.sent.push_back((Kind::Reset, qpn, packet));
     }
 
     fn push(&mut self, kind: Kind, qpn: usize, bytes: u32, rtt: u64) {
         let item = self.source.item().with("kind", kind as u64);
         let item = item.with("qpn", qpn as u64).with("bytes", bytes.into());
         self.source.push(item.with("rtt", rtt));
-        self.sent.push_back((kind, qpn));
+        self.sent.push_back((kind, qpn, 0));
     }
 
     fn cycle(&mut self) {
@@ -172,11 +179,20 @@ impl Rig {
     }
 
     fn check(&mut self, look: &Look) {
-        let (kind, qpn) = self.sent.pop_front().expect("an event was pushed");
+        let (kind, qpn, packet) = self.sent.pop_front().expect("an event was pushed");
         assert_eq!((kind as u64, qpn), (look.kind, look.qpn));
         let now = look.at * NS_PER_CYCLE;
-        let before = self.references[qpn].state().cwnd;
-        let reference = &mut self.references[qpn];
+        if kind == Kind::Reset {
+            let params = SwiftParams {
+                log_packet: 7 + packet,
+                ..self.params
+            };
+            self.references[qpn] = (packet > 0).then(|| Swift::new(params));
+        }
+        let Some(reference) = &mut self.references[qpn] else {
+            return self.expected.push_back((qpn, None, 0));
+        };
+        let before = reference.state().cwnd;
         match kind {
             Kind::Ack => {
                 let rtt = (look.rtt > 0).then_some(look.rtt * NS_PER_CYCLE);
@@ -188,12 +204,12 @@ impl Rig {
             Kind::Timeout => {
                 reference.on_timeout(now);
             }
-            _ => *reference = Swift::new(self.params),
+            _ => {}
         }
         assert_eq!(*reference.state(), look.state, "{look:?}, {before}");
         self.moves[0] += u64::from(look.state.cwnd < before);
         self.moves[1] += u64::from(look.state.cwnd > before);
-        let update = (qpn, reference.rate_mbps(), reference.window());
+        let update = (qpn, reference.rate_mbps(), reference.packets());
         self.expected.push_back(update);
     }
 
@@ -213,7 +229,6 @@ fn random_params(rng: &mut fastrand::Rng) -> SwiftParams {
     let (base_target, fs_range) = (ns((1 << 20) - 5) + 4, ns((1 << 20) - 1));
     let (fs_alpha, fs_beta) = (ns((1 << 20) - 1), ns((1 << 20) - 1));
     SwiftParams {
-        log_packet: rng.u32(8..=12),
         base_target,
         ai: (rng.u32(1..1 << 16) >> rng.u32(..16)) | 1,
         beta: rng.u32(..=1024),
@@ -225,6 +240,7 @@ fn random_params(rng: &mut fastrand::Rng) -> SwiftParams {
         max_cwnd: (rng.u32(1..4096) >> rng.u32(..12)).max(1),
         initial_cwnd: (rng.u32(1..4096) >> rng.u32(..12)).max(1),
         retx_reset_threshold: rng.u32(1..=7),
+        ..SwiftParams::default()
     }
 }
 
@@ -247,7 +263,10 @@ fn random(params: SwiftParams, pauses: Pauses, count: usize) -> Rig {
             0..34 => rig.push(Kind::Ack, qpn, bytes, rtt),
             34..36 => rig.push(Kind::Nak, qpn, bytes, 0),
             36..39 => rig.push(Kind::Timeout, qpn, bytes, 0),
-            _ => rig.push(Kind::Reset, qpn, 0, 0),
+            _ => {
+                let packet = rng.u32(..6);
+                rig.reset(qpn, packet);
+            }
         }
         rig.run(wait);
     }

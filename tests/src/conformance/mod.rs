@@ -69,6 +69,7 @@ mod sequence;
 mod shared_numbers;
 mod shared_receive;
 mod state;
+mod swift;
 pub mod table;
 mod together;
 mod uc;
@@ -139,6 +140,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Rates of responses", response_rates::CASES),
     topic("Packets outstanding", outstanding::CASES),
     topic("Round trips", round_trips::CASES),
+    topic("Swift", swift::CASES),
     topic("Traffic classes", classes::CASES),
     topic("Pauses of the peer", pauses::CASES),
     topic("Pauses and commands", pauses_commands::CASES),

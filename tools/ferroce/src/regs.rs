@@ -137,6 +137,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
             ("rates", feature::RATES),
             ("classes", feature::CLASSES),
             ("send_window", feature::SEND_WINDOW),
+            ("swift", feature::SWIFT),
         ]),
         _ => vec![],
     }

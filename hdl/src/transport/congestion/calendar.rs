@@ -54,6 +54,8 @@ pub struct Calendar<const Q: usize, const W: usize> {
     pub gap: Signal<Out, Bits<31>>,
     /// Log2 of the bytes that its rate sends in 1024 cycles, 0 at least.
     pub span: Signal<Out, Bits<5>>,
+    /// PSNs that it may have outstanding; 0: any number.
+    pub window: Signal<Out, Bits<16>>,
     /// The tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -198,7 +200,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         }
         paced_qpn = gaps.qpn;
         paced = gaps.gap.any();
-        copy!(self <= gaps; gap, span);
+        copy!(self <= gaps; gap, span, window);
 
         // 1: read
         table.re = issue;

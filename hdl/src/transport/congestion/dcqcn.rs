@@ -227,7 +227,7 @@ impl<const Q: usize> Logic for Dcqcn<Q> {
         m.payload.qpn = event.qpn;
         m.payload.limited = t.limited;
         m.payload.rate = state.rate;
-        m.payload.window = bits::<24>(0);
+        m.payload.window = bits::<16>(0);
         look_valid = step == DcqcnStep::Store;
         look.qpn = event.qpn;
         look.visit = event.kind == CongestionEventKind::None;

@@ -42,6 +42,8 @@ pub struct Gap {
     pub gap: Signal<Out, Bits<31>>,
     /// Log2 of the bytes of 1024 cycles at that gap, 0 at least.
     pub span: Signal<Out, Bits<5>>,
+    /// PSNs that it may have outstanding; 0: any number.
+    pub window: Signal<Out, Bits<16>>,
     /// Replan: the bytes that were planned.
     pub bytes: Signal<Out, Bits<17>>,
     /// Between the two orders nothing else may happen to the queue pair.
@@ -121,6 +123,7 @@ impl Logic for Gap {
         holds = (step == GapStep::Wait) | (step == GapStep::Replan);
         qpn = current.qpn;
         gap = quotient;
+        window = current.window;
         span = bits::<5>(0);
         for i in 0..30 {
             if quotient.bit(i) {

@@ -1,9 +1,9 @@
 //! Congestion control (docs/congestion.md): the notification point [`notify`]; the reaction point, and the pace of the queue pairs.
 //!
 //! ```text
-//!  events ─► front ─► dcqcn ─► rate_limits ─► gap ─► calendar ─► queue pairs that may start
-//!                      │ ▲                             │ ▲
-//!             alpha, periods, cut         orders ──────┘ wheel
+//!  events ─► choice ─┬─► front ─► dcqcn ─┬─► rate_limits ─► gap ─► calendar ─► queue pairs that may start
+//!                    └─► queue ─► swift ─┘                          │ ▲
+//!                                                      orders ──────┘ wheel
 //! ```
 //!
 //! An algorithm is a block with the two streams of [`types`]: events in, rate updates out. It keeps what it remembers of a queue pair
@@ -11,6 +11,7 @@
 
 pub mod alpha;
 pub mod calendar;
+pub mod choice;
 pub mod cut;
 pub mod dcqcn;
 pub mod dcqcn_due;

@@ -2,7 +2,8 @@
 //!
 //! A queue pair that is not paced sends up to 64 KiB of a message in a turn, and goes on with the next one. One that is
 //! paced sends what its rate sends in 4 us, a packet at least; a message of an eighth of that or more ends its turn. With a
-//! window a turn is up to a quarter of it, as a power of two, a packet at least, and begins only if that fits.
+//! window a turn is up to a quarter of it, as a power of two, a packet at least, and begins only if that fits. The smaller window counts,
+//! of the host's and that of congestion control.
 use super::pace_types::PaceClass;
 use crate::prelude::*;
 
@@ -21,7 +22,7 @@ pub struct PaceClasses<const Q: usize> {
     pub qpn: Signal<In, Bits<16>>,
     /// A cycle later: its path MTU, IB code.
     pub mtu: Signal<In, Bits<3>>,
-    /// Likewise: PSNs that it may have outstanding; 0: any number.
+    /// Likewise: PSNs that the host lets it have outstanding; 0: any number.
     pub window: Signal<In, Bits<16>>,
     /// It is paced.
     pub paced: Signal<Out, Bit>,
@@ -45,6 +46,23 @@ pub struct PaceClasses<const Q: usize> {
     long_q: Dff<Bits<32>>,
     windowed_q: Dff<Bit>,
     spare_q: Dff<Bits<16>>,
+}
+
+/// PSNs that may be outstanding when a turn begins.
+#[kernel_fn]
+fn spare_of(window: Bits<16>) -> Bits<16> {
+    let part = quarter(window);
+    window - (part & !(part >> 1)).resize::<16>()
+}
+
+/// Bit k: a turn of a window may be 2^k packets or more.
+#[kernel_fn]
+fn turns_of(window: Bits<16>) -> Bits<8> {
+    if window.any() {
+        quarter(window)
+    } else {
+        bits::<8>(0xff)
+    }
 }
 
 /// Bit k: a quarter of the window is 2^k or more, 2^7 the largest that counts; bit 0 always.
@@ -91,14 +109,13 @@ impl<const Q: usize> Logic for PaceClasses<Q> {
         }
         // MTU code c is 2^(7 + c) bytes; bit k: a turn is 2^k packets or more
         let turns = (longer >> mtu).slice::<8>(6) | 1;
-        let part = quarter(window);
-        let windowed_now = window.any();
-        windowed_q = windowed_now;
-        spare_q = window - (part & !(part >> 1)).resize::<16>();
-        let mut most = turns;
-        if windowed_now {
-            most = turns & part;
+        let own = found.window;
+        windowed_q = window.any() | own.any();
+        spare_q = spare_of(window);
+        if own.any() & (!window.any() | (own < window)) {
+            spare_q = spare_of(own);
         }
+        let most = turns & turns_of(window) & turns_of(own);
         quantum_q = most & !(most >> 1);
         long_q = bits::<32>(0);
         if found.paced {

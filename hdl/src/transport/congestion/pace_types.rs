@@ -1,5 +1,6 @@
 //! What the calendar hears and remembers.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
+use super::swift_types::SwiftParams;
 use super::types::{CongestionEventKind, DcqcnParams};
 use crate::bus::payload::payload;
 use crate::prelude::*;
@@ -40,6 +41,8 @@ payload! {
         paced: Bit,
         /// Log2 of the bytes that its rate sends in 1024 cycles, 0 at least.
         span: Bits<5>,
+        /// PSNs that congestion control lets it have outstanding; 0: any number.
+        window: Bits<16>,
     }
 
     /// The rate of a queue pair from now on.
@@ -62,6 +65,8 @@ payload! {
         limits: Bit,
         /// Its limit in Mb/s; 0: none.
         rate: Bits<20>,
+        /// Path MTU, IB code, if congestion control is by round trips; else 0.
+        packet: Bits<3>,
     }
 
     /// Bytes were granted to a queue pair.
@@ -106,6 +111,8 @@ payload! {
         enable: Bit,
         /// Parameters.
         params: DcqcnParams,
+        /// Parameters of Swift.
+        swift: SwiftParams,
     }
 
     /// Something in the calendar's pipeline.

@@ -142,6 +142,7 @@ impl<const Q: usize> Logic for RoundTrip<Q> {
         sampled_4 = sampled_3;
         copy!(event_4 <= report_3; kind, qpn, bytes);
         event_4.rtt = bits::<24>(0);
+        event_4.packet = bits::<3>(0);
         event_valid_5 = event_valid_4;
         sampled_5 = sampled_4;
         event_5 = event_4;

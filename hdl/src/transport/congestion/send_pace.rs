@@ -4,7 +4,7 @@
 //!  CNPs ─────────────────────────► queue ─┐
 //!  grants, responses' grants ─► two queues ┼─► events ─► reaction_point ─► queue pairs that may start, rates
 //!  commands ─────────────────────► one ────┴─► limits ────────┘ ▲
-//!  orders ──────────────────────────────────────────────────────┘
+//!  orders, round trips ─────────────────────────────────────────┘
 //! ```
 //!
 //! A CNP in 16 cycles passes, as DCQCN takes no more. One that comes while another of its queue pair stands last in the queue joins it;
@@ -29,6 +29,8 @@ pub struct SendPace<const Q: usize> {
     pub setup: Signal<In, CongestionSetup>,
     /// A queue pair received a CNP of its peer.
     pub cnp: Signal<In, Valid<Bits<16>>>,
+    /// Ack, Nak, Timeout of a queue pair.
+    pub feedback: Signal<In, Valid<CongestionEvent>>,
     /// Packets were granted to a queue pair.
     pub granted: Signal<In, Valid<PaceGrant>>,
     /// Responses of a queue pair were granted.
@@ -53,6 +55,8 @@ pub struct SendPace<const Q: usize> {
     pub rate: Signal<Out, Valid<PaceRate>>,
     /// A CNP is lost; one cycle.
     pub lost: Signal<Out, Bit>,
+    /// Feedback of a queue pair of Swift is lost; one cycle.
+    pub feedback_lost: Signal<Out, Bit>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -92,6 +96,8 @@ impl<const Q: usize> Logic for SendPace<Q> {
             cycle = bits::<8>(1);
         }
         point.params = setup.params;
+        point.swift_params = setup.swift;
+        point.feedback = feedback;
         point.tick = tick;
 
         let joins = cnps.m.valid & (cnp.payload == latest);
@@ -125,6 +131,7 @@ impl<const Q: usize> Logic for SendPace<Q> {
         if resets & (yields | (!has_cnp & !has_grant)) {
             point.events.payload.kind = CongestionEventKind::Reset;
             point.events.payload.qpn = current.qpn;
+            point.events.payload.packet = current.packet;
             if point.events.ready {
                 resets = false;
                 yields = false;
@@ -171,11 +178,13 @@ impl<const Q: usize> Logic for SendPace<Q> {
         paced_qpn = point.paced_qpn;
         pace_class.paced = point.paced;
         pace_class.span = point.span;
+        pace_class.window = point.window;
         rate.valid = point.paced_valid;
         rate.payload.qpn = point.paced_qpn;
         rate.payload.gap = point.gap;
         rate.payload.span = point.span;
         lost = point.lost | overflows;
+        feedback_lost = point.feedback_lost;
         ready = point.ready;
     }
 }

@@ -1,7 +1,8 @@
 //! Swift: the window of each queue pair by the delay of its acknowledgements.
 //!
 //! Equal to the golden reference `ferroce_sim::model::congestion::Swift`, bit for bit (docs/congestion.md). One event at a time, with one
-//! unit that multiplies and divides. An event counts in the cycle in which it is taken. The first one of a queue pair is a Reset.
+//! unit that multiplies and divides. An event counts in the cycle in which it is taken. The first one of a queue pair is a Reset,
+//! which says whether the queue pair is Swift's: one that is not has neither window nor rate.
 //!
 //! ```text
 //!  Idle ─► Load ─► Judge ─► Sort ─┬─ Ack ─► Root ─► Aim ─► Decide ─┬─► Grow ─────────┐
@@ -43,6 +44,8 @@ pub struct Swift<const Q: usize> {
     root: InverseRoot,
     aim: SwiftAim,
     step: Reg<SwiftStep>,
+    /// Log2 of the bytes of a packet.
+    packet: Dff<Bits<4>>,
     /// Goes round in 19 hours.
     cycle: Reg<Bits<44>>,
     /// The event, and the cycle in which it was taken.
@@ -60,16 +63,12 @@ pub struct Swift<const Q: usize> {
     starts: Reg<Bit>,
     order: Dff<SwiftOrder>,
     rate: Dff<Bits<20>>,
+    psns: Dff<Bits<16>>,
 }
 
 /// The state that an event finds, with what it brings.
 #[kernel_fn]
-fn begun(
-    found: SwiftState,
-    taken: CongestionEvent,
-    threshold: Bits<3>,
-    opening: Bits<32>,
-) -> SwiftState {
+fn begun(found: SwiftState, taken: CongestionEvent, threshold: Bits<3>) -> SwiftState {
     let mut now = found;
     now.retransmits = bits::<3>(0);
     if taken.kind == CongestionEventKind::Timeout {
@@ -86,7 +85,7 @@ fn begun(
         now.rtt = taken.rtt;
     }
     if taken.kind == CongestionEventKind::Reset {
-        now.cwnd = opening;
+        now.packet = taken.packet;
         now.rtt = bits::<24>(0);
         now.decreased = false;
     }
@@ -158,6 +157,13 @@ fn clamped(cwnd: Bits<32>, least: Bits<32>, most: Bits<32>) -> Bits<32> {
     }
 }
 
+/// PSNs of a window, 1 at least.
+#[kernel_fn]
+fn psns_of(window: Bits<24>, packet: Bits<4>) -> Bits<16> {
+    let psns = (window >> packet).low::<16>();
+    psns.replace_bit(0, psns.bit(0) | !psns.any())
+}
+
 /// A rate in Mb/s, 1 to 2^20 - 1.
 #[kernel_fn]
 fn bounded(rate: Bits<44>) -> Bits<20> {
@@ -178,17 +184,20 @@ impl<const Q: usize> Logic for Swift<Q> {
     #[kernel]
     fn update(&mut self) {
         cycle = cycle + 1;
-        let packet = params.log_packet;
+        // MTU code c is 2^(7 + c) bytes
+        packet = state.packet.resize::<4>() + 7;
         s.ready = step == SwiftStep::Idle;
         table.re = true;
         table.raddr = s.payload.qpn.low::<Q>();
         table.waddr = taken.qpn.low::<Q>();
         table.wdata = state;
-        let starts_over = (taken.kind == CongestionEventKind::Reset) | !state.cwnd.any();
+        let resets = taken.kind == CongestionEventKind::Reset;
+        let starts_over = resets | !state.cwnd.any();
         let is_ack = taken.kind == CongestionEventKind::Ack;
         root.start = (step == SwiftStep::Sort) & is_ack;
         root.packets = ((state.cwnd.resize::<34>() << 2) >> packet).low::<26>();
         aim.params = params;
+        aim.packet = packet;
         aim.product = unit.product;
         copy!(aim <= state; rtt);
         unit.start = starts;
@@ -198,6 +207,7 @@ impl<const Q: usize> Logic for Swift<Q> {
         let small = !(window >> packet).any();
         let delay = state.rtt.resize::<26>() << 2;
         let trip = trip_of(state.rtt, params.base_target);
+        psns = psns_of(window, packet);
         let divisor = divisor_of(window, packet, small);
         since = at - state.decreased_at;
         allowed = !state.decreased | (since >= state.rtt.resize::<44>());
@@ -216,7 +226,7 @@ impl<const Q: usize> Logic for Swift<Q> {
                     }
                 }
                 SwiftStep::Load => {
-                    state = begun(table.rdata, taken, params.retx_reset_threshold, aim.opening);
+                    state = begun(table.rdata, taken, params.retx_reset_threshold);
                     former = table.rdata.cwnd;
                     step = SwiftStep::Judge;
                 }
@@ -229,6 +239,9 @@ impl<const Q: usize> Logic for Swift<Q> {
                 SwiftStep::Sort => {
                     order.b = params.max_mdf.resize::<16>();
                     step = SwiftStep::Settle;
+                    if resets {
+                        state.cwnd = aim.opening;
+                    }
                     if is_ack {
                         step = SwiftStep::Root;
                     } else if starts_over {
@@ -312,12 +325,13 @@ impl<const Q: usize> Logic for Swift<Q> {
         }
         table.we = leaves;
         m.valid = step == SwiftStep::Leave;
-        m.payload = RateUpdate {
-            qpn: taken.qpn,
-            limited: small,
-            rate: rate,
-            window: window,
-        };
+        m.payload.qpn = taken.qpn;
+        m.payload.limited = small & state.packet.any();
+        m.payload.rate = rate;
+        m.payload.window = bits::<16>(0);
+        if state.packet.any() {
+            m.payload.window = psns;
+        }
         look_valid = leaves;
         look = SwiftLook {
             at: at,

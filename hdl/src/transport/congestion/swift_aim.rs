@@ -1,6 +1,6 @@
 //! The target delay of a window, and how far a round trip exceeds it; and the bounds of windows.
 //!
-//! Latency: 4 cycles from `product`, and one from `rtt`. Throughput: one a cycle.
+//! Latency: 4 cycles from `product`, and one from `rtt` and `packet`. Throughput: one a cycle.
 use super::swift_types::SwiftParams;
 use crate::prelude::*;
 
@@ -11,6 +11,8 @@ pub struct SwiftAim {
     pub clock: ClkRst,
     /// Parameters.
     pub params: Signal<In, SwiftParams>,
+    /// Log2 of the bytes of a packet.
+    pub packet: Signal<In, Bits<4>>,
     /// `fs_alpha` * 1024 / root of the window in packets.
     pub product: Signal<In, Bits<44>>,
     /// The round trip, in cycles.
@@ -50,7 +52,6 @@ impl Logic for SwiftAim {
         excess_q = (rtt.resize::<27>() << 2) - target;
         excess = excess_q.resize::<32>();
 
-        let packet = params.log_packet;
         let low = (params.min_cwnd.resize::<32>() << packet) >> 2;
         least_q = low;
         if !low.slice::<24>(8).any() {

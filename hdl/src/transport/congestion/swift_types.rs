@@ -40,10 +40,8 @@ pub enum SwiftStep {
 }
 
 payload! {
-    /// Parameters of Swift, as `ferroce_sim::model::congestion::SwiftParams`. Values beyond the ranges of docs/congestion.md are not looked for here.
+    /// Parameters of Swift, as `ferroce_sim::model::congestion::SwiftParams`; a packet is the path MTU. Values beyond the ranges of docs/congestion.md are not looked for here.
     SwiftParams {
-        /// Log2 of the bytes that count as a packet.
-        log_packet: Bits<4>,
         /// Target delay of a large window, ns.
         base_target: Bits<20>,
         /// Additive increase, 1/256 packet a round trip.
@@ -80,6 +78,8 @@ payload! {
         decreased_at: Bits<44>,
         /// Timeouts since the last acknowledgement.
         retransmits: Bits<3>,
+        /// Path MTU, IB code; 0: the queue pair is not Swift's.
+        packet: Bits<3>,
     }
 
     /// An event was taken.

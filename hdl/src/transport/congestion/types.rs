@@ -33,6 +33,8 @@ payload! {
         bytes: Bits<24>,
         /// Ack: round trip, in cycles.
         rtt: Bits<24>,
+        /// Reset: path MTU, IB code, if the algorithm is chosen; 0: it is not.
+        packet: Bits<3>,
     }
 
     /// What a queue pair may do from now on.
@@ -43,8 +45,8 @@ payload! {
         limited: Bit,
         /// Rate, Mb/s.
         rate: Bits<20>,
-        /// Bytes that may be outstanding; 0: any number.
-        window: Bits<24>,
+        /// PSNs that may be outstanding; 0: any number.
+        window: Bits<16>,
     }
 
     /// Parameters of DCQCN, named and counted as mlx5 does. Values beyond the ranges of docs/congestion.md are not looked for here.

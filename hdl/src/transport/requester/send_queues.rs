@@ -59,6 +59,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub cnp: Signal<In, Valid<Bits<16>>>,
     /// A CNP found no room; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// Feedback of a queue pair of Swift found no room; one cycle.
+    pub feedback_lost: Signal<Out, Bit>,
     /// What the network did to a send queue.
     pub feedback: Signal<Out, Valid<CongestionEvent>>,
     /// Responses of a queue pair were granted.
@@ -180,7 +182,9 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         copy!(state <= pace; paced_valid, paced_qpn, pace_class);
         state.pause = pace.crowded;
         cnp_lost = pace.lost;
+        feedback_lost = pace.feedback_lost;
         feedback = state.feedback;
+        pace.feedback = state.feedback;
 
         // from ready queue pair to slot
         scheduler.push = state.ready_valid;

@@ -94,6 +94,10 @@ impl Logic for SqPace {
         renewal_q.payload.resets = sq_event.reset | ends;
         renewal_q.payload.limits = sq_event.image | ends;
         renewal_q.payload.rate = image.rate_limit;
+        renewal_q.payload.packet = bits::<3>(0);
+        if image.swift & terms.reliable & !ends {
+            renewal_q.payload.packet = image.mtu;
+        }
         if ends {
             renewal_q.payload.rate = bits::<20>(0);
         }

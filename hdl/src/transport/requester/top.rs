@@ -43,6 +43,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub cnp: Signal<In, Valid<Bits<16>>>,
     /// Congestion control had no room for a CNP; one cycle.
     pub cnp_lost: Signal<Out, Bit>,
+    /// Feedback of a queue pair of Swift found no room; one cycle.
+    pub feedback_lost: Signal<Out, Bit>,
     /// What the network did to a send queue.
     pub feedback: Signal<Out, Valid<CongestionEvent>>,
     /// Responses of a queue pair were granted.
@@ -168,6 +170,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         queues.congestion = congestion;
         queues.cnp = cnp;
         cnp_lost = queues.cnp_lost;
+        feedback_lost = queues.feedback_lost;
         feedback = queues.feedback;
         copy!(queues <= self; responses);
         rate = queues.rate;

@@ -49,6 +49,17 @@ impl Swift {
         swift
     }
 
+    /// Other parameters from the next event on.
+    ///
+    /// # Panics
+    /// If a parameter is out of range (see [`SwiftParams::check`]).
+    pub fn set(&mut self, params: SwiftParams) {
+        if let Err(error) = params.check() {
+            panic!("{error}");
+        }
+        self.params = params;
+    }
+
     /// `bytes` were acknowledged. `rtt_ns` is the round trip of the latest of these packets, if it was measured. Without it the one
     /// before tells whether the window grows, and nothing decreases. Whether the window is smaller now.
     pub fn on_ack(&mut self, now_ns: u64, bytes: u32, rtt_ns: Option<u64>) -> bool {
@@ -98,6 +109,12 @@ impl Swift {
         (self.state.cwnd >> FRACTION) as u32
     }
 
+    /// Packets that may be outstanding, 1 at least.
+    #[must_use]
+    pub fn packets(&self) -> u32 {
+        (self.window() >> self.params.log_packet).max(1)
+    }
+
     /// The rate of a window below a packet, Mb/s; `None`: packets leave as fast as the line takes them.
     #[must_use]
     pub fn rate_mbps(&self) -> Option<u32> {
@@ -116,7 +133,7 @@ impl Swift {
     #[must_use]
     pub fn target_delay(&self) -> u64 {
         let p = self.params;
-        let scaled = (u64::from(p.fs_alpha) * inverse_root(self.packets())) >> 10;
+        let scaled = (u64::from(p.fs_alpha) * inverse_root(self.fraction())) >> 10;
         let more = scaled.saturating_sub(p.fs_beta.into());
         u64::from(p.base_target) + more.min(p.fs_range.into())
     }
@@ -128,7 +145,7 @@ impl Swift {
     }
 
     /// The window in 1/1024 packets.
-    const fn packets(&self) -> u64 {
+    const fn fraction(&self) -> u64 {
         ((self.state.cwnd << 10) >> FRACTION) >> self.params.log_packet
     }
 

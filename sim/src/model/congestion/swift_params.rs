@@ -1,5 +1,7 @@
 //! The parameters of Swift, under the names that its paper gives them.
 
+use ferroce_proto::abi::rates::SWIFT_FIELDS;
+
 use super::params::BadParam;
 
 /// Parameters of Swift. Windows count in packets of `2^log_packet` bytes.
@@ -69,29 +71,73 @@ impl SwiftParams {
         self
     }
 
+    /// The registers that hold these, and their values.
+    #[must_use]
+    pub fn registers(mut self) -> Vec<(u32, u32)> {
+        let mut registers: Vec<(u32, u32)> = Vec::new();
+        for field in SWIFT_FIELDS {
+            let bits = *self.field(field.name) << field.at;
+            match registers.last_mut().filter(|last| last.0 == field.register) {
+                Some((_, value)) => *value |= bits,
+                None => registers.push((field.register, bits)),
+            }
+        }
+        registers
+    }
+
+    /// Writes a register; false if it is another's.
+    pub(in crate::model) fn write(&mut self, register: u32, value: u32) -> bool {
+        let mut is_own = false;
+        for field in SWIFT_FIELDS.iter().filter(|f| f.register == register) {
+            *self.field(field.name) = field.value(value);
+            is_own = true;
+        }
+        is_own
+    }
+
+    /// Reads a register; 0 if it is another's.
+    pub(in crate::model) fn read(&self, register: u32) -> u32 {
+        let registers = self.registers();
+        let own = registers.iter().find(|(at, _)| *at == register);
+        own.map_or(0, |(_, value)| *value)
+    }
+
+    fn field(&mut self, name: &str) -> &mut u32 {
+        macro_rules! field {
+            ($($field:ident),*) => {
+                match name {
+                    $(stringify!($field) => &mut self.$field,)*
+                    _ => unreachable!("{name} is a parameter of Swift"),
+                }
+            };
+        }
+        field!(
+            base_target,
+            ai,
+            beta,
+            max_mdf,
+            fs_range,
+            fs_alpha,
+            fs_beta,
+            min_cwnd,
+            max_cwnd,
+            initial_cwnd,
+            retx_reset_threshold
+        )
+    }
+
     /// Are all values in range?
     ///
     /// # Errors
     /// The first parameter that is not.
     pub fn check(&self) -> Result<(), BadParam> {
-        macro_rules! ranges {
-            ($($name:ident $low:expr, $high:expr);*) => { [$((stringify!($name), self.$name, $low, $high)),*] };
-        }
-        let ranges = ranges!(
-            log_packet 8, 12;
-            base_target 4, (1 << 20) - 1;
-            ai 1, (1 << 16) - 1;
-            beta 0, 1024;
-            max_mdf 0, 1024;
-            fs_range 0, (1 << 20) - 1;
-            fs_alpha 0, (1 << 20) - 1;
-            fs_beta 0, (1 << 20) - 1;
-            min_cwnd 1, 1024;
-            max_cwnd 1, 4095;
-            initial_cwnd 1, 4095;
-            retx_reset_threshold 1, 7
-        );
-        for (name, value, low, high) in ranges {
+        let mut own = *self;
+        let fields = SWIFT_FIELDS.iter().map(|field| {
+            let value = *own.field(field.name);
+            (field.name, value, field.least, field.greatest)
+        });
+        let packet = ("log_packet", self.log_packet, 8, 12);
+        for (name, value, low, high) in fields.chain([packet]) {
             if !(low..=high).contains(&value) {
                 return Err(BadParam {
                     name,

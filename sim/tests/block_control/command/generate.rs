@@ -72,7 +72,8 @@ pub(crate) fn sq(rng: &mut Rng) -> SqCtx {
         ot_base: mostly(rng, ot_base, |rng| rng.u32(..1 << (O + 1))),
         sq_base: aligned(rng, 6),
         rate_limit: rng.u32(0..1 << 20),
-        rsv1: rng.u16(..1 << 12),
+        swift: rng.bool(),
+        rsv1: rng.u16(..1 << 11),
         window: rng.u16(..),
     }
 }

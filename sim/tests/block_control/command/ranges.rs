@@ -24,6 +24,7 @@ pub(super) const SQ: SqCtx = SqCtx {
     ot_base: (1 << O) - 16,
     sq_base: 0x7f00_0000_0040,
     rate_limit: 0,
+    swift: false,
     rsv1: 0,
     window: 0,
 };

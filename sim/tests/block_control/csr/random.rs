@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ferroce_proto::abi::classes;
-use ferroce_proto::abi::rates::RP_RANGES;
+use ferroce_proto::abi::rates::{RP_RANGES, SWIFT_FIELDS};
 use ferroce_proto::abi::regs::{self, Access, REGISTERS, STATS, STATS_BASE, control};
 
 use super::rig::{Q, Rig, after_reset, counter};
@@ -46,6 +46,10 @@ impl Reference {
                 } else {
                     value & 0x30 | (value & 0xf).min(8)
                 }
+            }
+            regs::SWIFT_TARGET..=regs::SWIFT_STEP => {
+                let fields = SWIFT_FIELDS.iter().filter(|f| f.register == offset);
+                fields.fold(0, |held, field| held | field.value(value) << field.at)
             }
             _ => match RP_RANGES.iter().find(|(register, ..)| *register == offset) {
                 Some(&(_, low, high)) => value.clamp(low, high),
