@@ -6,7 +6,7 @@ use super::{LOG_EQ, LOG_SRQ};
 use crate::bus::dma_client::*;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    AccessCounts, Activity, AtomicsOver, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks,
+    AccessCounts, Activity, AtomicsOver, CqOutcome, CqToken, ReadReq, WriteCmd, WriteMarks,
 };
 use crate::bus::valid::Valid;
 use crate::control::command::Command;
@@ -124,7 +124,7 @@ pub struct Control<
     /// Completions of sends.
     pub send: StreamIn<CqToken>,
     /// What became of those of receives that an acknowledgement waits for.
-    pub verdict: Signal<Out, Valid<CqVerdict>>,
+    pub outcome: Signal<Out, Valid<CqOutcome>>,
     /// Payload writes done, of which it is known whether they were refused, modulo 2^16.
     pub judged: Signal<In, Bits<16>>,
     /// Queue pair of a completion.
@@ -229,7 +229,7 @@ impl<const W: usize, const K: usize, const Q: usize, const M: usize, const C: us
         forward!(cqe_write <= completions.write);
         forward!(cqe_beats <= completions.beats);
         cq_overflow = completions.overflow;
-        verdict = completions.verdict;
+        outcome = completions.outcome;
         look = completions.look;
         completions.refused_since = refused_since;
         awaited = completions.awaited;

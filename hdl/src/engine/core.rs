@@ -101,7 +101,7 @@ pub struct Core<
     pub irq_ready: Signal<In, Bit>,
     /// The DMA begins nothing new.
     pub stall: Signal<In, Bit>,
-    /// No DMA is under way and no frame leaves.
+    /// No DMA is under way and no frame leaves; what waits in the queues would be lost.
     pub idle: Signal<Out, Bit>,
     /// A DMA access failed in this cycle.
     pub dma_error: Signal<Out, Bit>,
@@ -237,7 +237,6 @@ impl<
             control.written[i] = host.done[i];
         }
         host.stall = stall;
-        // what waits in the queues is lost
         idle = host.idle & egress.stalled;
         dma_error = host.error;
 
@@ -257,7 +256,7 @@ impl<
         // control
         copy!(control <= self; enable, cmd_base, cpl_base, cmd_log_size, cmd_pi, irq_ready);
         forward!(cq_doorbell <= control.cq_doorbell);
-        copy!(receive <= control; tables, verdict, look, awaited);
+        copy!(receive <= control; tables, outcome, look, awaited);
         copy!(transmit <= control; tables, lost_hold);
         forward!(transmit.command <= control.sq_command);
         forward!(transmit.failure <= control.sq_failure);

@@ -6,7 +6,7 @@ use crate::bus::qp_state::RESET;
 use crate::bus::syndrome::NAK_OPERATIONAL;
 use crate::bus::types::image::QpState;
 use crate::bus::types::{
-    AccessCounts, Activity, Answer, AtomicsOver, CqToken, CqVerdict, GatherCmd, PayloadSize,
+    AccessCounts, Activity, Answer, AtomicsOver, CqOutcome, CqToken, GatherCmd, PayloadSize,
     PlaceError, ReadIssue, ReadReq, TxDesc, WriteCmd, WriteMarks,
 };
 use crate::bus::valid::Valid;
@@ -141,7 +141,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     /// Completions.
     pub cq: StreamOut<CqToken>,
     /// What became of those that an acknowledgement waits for.
-    pub verdict: Signal<In, Valid<CqVerdict>>,
+    pub outcome: Signal<In, Valid<CqOutcome>>,
     /// Queue pairs that went into error because of a request.
     pub failures: StreamOut<RqFailure>,
     /// Shared receive queues that fell below their limits.
@@ -333,7 +333,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         refused_since = faults.marks;
 
         forward!(hold.s <= scatter.ack);
-        hold.verdict = verdict;
+        hold.outcome = outcome;
         acks = hold.activity;
         forward!(reply.tokens <= hold.m);
         forward!(reply.replies <= responder.replies);

@@ -1,4 +1,4 @@
-//! Acknowledgements that wait for their completion: order of a queue pair, verdicts, what waits for nothing.
+//! Acknowledgements that wait for their completion: order of a queue pair, outcomes, what waits for nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,7 +21,7 @@ enum Kind {
     Halt,
     /// Its completion is waited for.
     Completes {
-        silent: bool,
+        unanswered: bool,
         lost: bool,
     },
 }
@@ -37,7 +37,7 @@ struct Hold {
     /// Expected, by queue pair.
     due: BTreeMap<u64, VecDeque<Left>>,
     due_errors: VecDeque<(u64, u64)>,
-    /// Tokens that wait for a verdict: their number among those pushed, and the verdict.
+    /// Tokens that wait for an outcome: their number among those pushed, and the outcome.
     waiting: VecDeque<(u64, bool)>,
     pushed: u64,
     /// MSNs of the replies that are to leave, of all queue pairs.
@@ -61,7 +61,7 @@ impl Hold {
             replies: VecDeque::new(),
             seen: Vec::new(),
         };
-        hold.verdict(0);
+        hold.outcome(0);
         let mut agents: [&mut dyn Agent; 3] = [&mut hold.s, &mut hold.m, &mut hold.errors];
         hold.bench.reset(&mut agents);
         // the table is written
@@ -69,9 +69,9 @@ impl Hold {
         hold
     }
 
-    fn verdict(&mut self, bits: u64) {
+    fn outcome(&mut self, bits: u64) {
         let dut = self.bench.dut_mut();
-        let port = dut.input("verdict").unwrap();
+        let port = dut.input("outcome").unwrap();
         dut.set(port, bits);
     }
 
@@ -85,14 +85,16 @@ impl Hold {
             Kind::Reply => item = item.with("reply", 1),
             Kind::Reset => item = item.with("reset", 1),
             Kind::Halt => item = item.with("rsp_flush", 1),
-            Kind::Completes { silent, lost } => {
+            Kind::Completes { unanswered, lost } => {
                 self.waiting.push_back((self.pushed, lost));
-                item = item.with("completes", 1).with("silent", silent.into());
+                item = item
+                    .with("completes", 1)
+                    .with("unanswered", unanswered.into());
                 item = item.with("incarnation", msn % 4);
                 if lost {
                     left = Some((msn - 1, NAK, 0, 0, 0));
                     self.due_errors.push_back((qpn, msn % 4));
-                } else if silent {
+                } else if unanswered {
                     left = None;
                 }
             }
@@ -132,7 +134,7 @@ impl Hold {
                 assert_eq!(Some(left.0), self.replies.pop_front(), "order of replies");
             }
             if let Some(&(number, _)) = self.waiting.front() {
-                assert!(left.0 != number, "it left before its verdict");
+                assert!(left.0 != number, "it left before its outcome");
             }
             self.seen.push((cycle, qpn));
         }
@@ -143,12 +145,12 @@ impl Hold {
         }
     }
 
-    /// The verdict on the oldest token that waits, in the next cycle.
-    fn judge(&mut self) {
+    /// The outcome of the oldest token that waits, in the next cycle.
+    fn decide(&mut self) {
         let (_, lost) = self.waiting.pop_front().expect("one waits");
-        self.verdict(2 | u64::from(lost));
+        self.outcome(2 | u64::from(lost));
         self.step();
-        self.verdict(0);
+        self.outcome(0);
     }
 
     fn run(&mut self, cycles: u64) {
@@ -175,13 +177,13 @@ fn random_kind(rng: &mut Rng) -> Kind {
         5 => Kind::Reset,
         6 => Kind::Halt,
         _ => Kind::Completes {
-            silent: rng.bool(),
+            unanswered: rng.bool(),
             lost: rng.u8(..4) == 0,
         },
     }
 }
 
-/// Verdicts at any time, before their token is taken too.
+/// Outcomes at any time, before their token is taken too.
 #[test]
 fn each_queue_pair_keeps_its_order() {
     let mut rng = Rng::with_seed(ferroce_sim::bench::seed());
@@ -193,12 +195,12 @@ fn each_queue_pair_keeps_its_order() {
                 hold.push(qpn, random_kind(&mut rng));
             }
             match !hold.waiting.is_empty() && rng.f64() < judged {
-                true => hold.judge(),
+                true => hold.decide(),
                 false => hold.step(),
             }
         }
         while !hold.waiting.is_empty() {
-            hold.judge();
+            hold.decide();
         }
         hold.nothing_left();
     }
@@ -211,7 +213,7 @@ fn others_do_not_wait() {
     hold.push(
         1,
         Kind::Completes {
-            silent: false,
+            unanswered: false,
             lost: true,
         },
     );
@@ -226,7 +228,7 @@ fn others_do_not_wait() {
         let &(cycle, qpn) = hold.seen.last().expect("it left");
         assert_eq!((Some(cycle - 2), qpn), (taken, 2 + number % 14));
     }
-    hold.judge();
+    hold.decide();
     hold.nothing_left();
 }
 
@@ -235,7 +237,7 @@ fn others_do_not_wait() {
 fn the_queue_runs_full() {
     let mut hold = Hold::new(Pauses::NONE, Pauses::NONE);
     let waits = Kind::Completes {
-        silent: false,
+        unanswered: false,
         lost: false,
     };
     for _ in 0..400 {
@@ -248,7 +250,7 @@ fn the_queue_runs_full() {
     let taken = hold.s.sent();
     assert!((500..720).contains(&taken), "{taken} taken");
     while !hold.waiting.is_empty() {
-        hold.judge();
+        hold.decide();
     }
     hold.nothing_left();
 }

@@ -234,7 +234,7 @@ pub const DEFECTS: &[Defect] = &[
         case: Some("reads_beside_receives"),
         changes: &[change(
             "ack_hold",
-            "assign behind_reply = (reply_q - left_q[15:0]) < queue_level;",
+            "assign after_reply = (reply_q - left_q[15:0]) < queue_level;",
             "1'b0",
         )],
     },

@@ -187,13 +187,13 @@ payload! {
         /// It is due when its completion, a `CqToken` with `judged`, is there.
         completes: Bit,
         /// With `completes`: none was asked for. It is due only if the completion is lost.
-        silent: Bit,
+        unanswered: Bit,
         /// Incarnation of the queue pair, for [`PlaceError`].
         incarnation: Bits<2>,
     }
 
     /// What became of a completion with `judged`.
-    CqVerdict {
+    CqOutcome {
         /// It was lost, or its payload was; else it is on its way to the ring.
         lost: Bit,
     }

@@ -69,7 +69,7 @@ impl Logic for Report {
 
         copy!(ack_token <= tail.payload; qpn, psn, msn, syndrome, reply, incarnation);
         ack_token.completes = judged;
-        ack_token.silent = judged & !tail.payload.ack;
+        ack_token.unanswered = judged & !tail.payload.ack;
         ack_token.void = tail.payload.reply & !mr_result.payload.good;
         ack_token.reset = tail.payload.reset;
         ack_token.rsp_flush = tail.payload.rsp_flush;

@@ -24,10 +24,10 @@
 //! receive queue. It becomes no CQE: `marks` tells of it when all CQEs in front of it, and all payload written before it came,
 //! are in host memory.
 //!
-//! An acknowledgement waits for a token with `judged`: `verdict` tells in the order of the tokens, no later than their CQEs
+//! An acknowledgement waits for a token with `judged`: `outcome` tells in the order of the tokens, no later than their CQEs
 //! leave, whether it became a CQE or was lost.
 //!
-//! A completion of payload that host memory refused becomes a CQE with GENERAL_ERR; its verdict is that of a lost one.
+//! A completion of payload that host memory refused becomes a CQE with GENERAL_ERR; its outcome is that of a lost one.
 //!
 //! An armed queue reports the next entry (or the next that is solicited or failed) to its event queue, once, when the
 //! CQE is in host memory; if entries beyond the consumer index of the doorbell are there already, at once. A second report
@@ -50,7 +50,7 @@ pub mod sender;
 pub mod types;
 
 use crate::bus::types::{
-    AccessCounts, Activity, AtomicsOver, CqToken, CqVerdict, ReadReq, WriteCmd, WriteMarks,
+    AccessCounts, Activity, AtomicsOver, CqOutcome, CqToken, ReadReq, WriteCmd, WriteMarks,
     if_there,
 };
 use crate::bus::valid::Valid;
@@ -116,7 +116,7 @@ pub struct CqWrite<const W: usize, const K: usize, const C: usize> {
     /// go into error.
     pub lost: StreamOut<CqLost>,
     /// What became of one with `judged`; those of receives in their order.
-    pub verdict: Signal<Out, Valid<CqVerdict>>,
+    pub outcome: Signal<Out, Valid<CqOutcome>>,
     /// A queue overflowed, in this cycle.
     pub overflow: Signal<Out, Bit>,
     /// Tokens, commands, CQEs and reads that are not done.
@@ -301,8 +301,8 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         w_overflow = decision.overflows;
         w_judged = (decision.writes | decision.loses) & token.judged;
         w_bad = decision.loses | spoiled;
-        verdict.valid = w_judged;
-        verdict.payload.lost = w_bad;
+        outcome.valid = w_judged;
+        outcome.payload.lost = w_bad;
         losses.s.valid = w_fails;
         losses.s.payload = w_loss;
         forward!(lost <= losses.m);

@@ -328,15 +328,12 @@ impl<const Q: usize> Logic for Swift<Q> {
         m.payload.qpn = taken.qpn;
         m.payload.limited = small & state.packet.any();
         m.payload.rate = rate;
-        m.payload.window = bits::<16>(0);
-        if state.packet.any() {
-            m.payload.window = psns;
-        }
-        look_valid = leaves;
-        look = SwiftLook {
-            at: at,
-            taken: taken,
-            state: state,
+        m.payload.window = if state.packet.any() {
+            psns
+        } else {
+            bits::<16>(0)
         };
+        look_valid = leaves;
+        copy!(look <= self; at, taken, state);
     }
 }

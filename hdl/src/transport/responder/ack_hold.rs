@@ -2,32 +2,32 @@
 //!
 //! ```text
 //!  s ─► token ─┬─ nothing of its queue pair waits, and it completes nothing ─┬─► m (reply)
-//!              └─► queue, 512 deep ─► the verdict on its completion is there ─┤
-//!  verdict (cq_write) ─► verdicts, 512 deep ─┘                                └─► errors (responder)
+//!              └─► queue, 512 deep ─► the outcome of its completion is there ─┤
+//!  outcome (cq_write) ─► outcomes, 512 deep ─┘                                └─► errors (responder)
 //! ```
 //!
 //! A token with `completes` goes into the queue, and so does every token of a queue pair that has one there: they keep
 //! their order, turns of READs and atomics too, as a response acknowledges what is before it. Which they are, a count of
 //! each queue pair's latest token in the queue tells; a count as old as to come round again makes a token wait for no reason, once.
-//! Verdicts have no name: the n-th is that of the n-th token with `completes`. Nor has the `Reply` of a token: the n-th is
+//! Outcomes have no name: the n-th is that of the n-th token with `completes`. Nor has the `Reply` of a token: the n-th is
 //! that of the n-th token with `reply`, so while one is in the queue all others with `reply` go there too, of whatever
 //! queue pair.
 //!
 //! | head of the queue | leaves | as |
 //! |---|---|---|
 //! | completes nothing | at once | it is |
-//! | completes, written | with the verdict | it is; `silent`: not at all |
-//! | completes, lost | with the verdict | NAK remote operational error of a message that does not count, and a [`PlaceError`] |
+//! | completes, written | with the outcome | it is; `unanswered`: not at all |
+//! | completes, lost | with the outcome | NAK remote operational error of a message that does not count, and a [`PlaceError`] |
 //!
 //! What follows that NAK `reply` drops. It names the first message that failed; the [`PlaceError`]s of further ones find
 //! the queue pair in error.
 //!
-//! Throughput: a token a cycle, both ways by turns. Latency: 2 cycles; through the queue 4, or 2 behind the verdict.
-//! Assumes: `verdict` comes for every token with `completes`, in their order, also when the token is dropped.
+//! Throughput: a token a cycle, both ways by turns. Latency: 2 cycles; through the queue 4, or 2 behind the outcome.
+//! Assumes: `outcome` comes for every token with `completes`, in their order, also when the token is dropped.
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 
 use crate::bus::syndrome::NAK_OPERATIONAL;
-use crate::bus::types::{AckToken, Activity, CqVerdict, PlaceError, if_there};
+use crate::bus::types::{AckToken, Activity, CqOutcome, PlaceError, if_there};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 
@@ -39,7 +39,7 @@ pub struct AckHold<const Q: usize> {
     /// What placements led to.
     pub s: StreamIn<AckToken>,
     /// What became of a completion.
-    pub verdict: Signal<In, Valid<CqVerdict>>,
+    pub outcome: Signal<In, Valid<CqOutcome>>,
     /// What is due.
     pub m: StreamOut<AckToken>,
     /// Queue pairs whose completion was lost.
@@ -63,7 +63,7 @@ pub struct AckHold<const Q: usize> {
     /// That one is in the queue, or was in the cycle before.
     reply_waits: Reg<Bit>,
     queue: Deep<AckToken, 9>,
-    verdicts: Fifo<CqVerdict, 9>,
+    outcomes: Fifo<CqOutcome, 9>,
     /// Tokens queued, modulo 2^17.
     queued: Reg<Bits<17>>,
     /// Of these, those that left.
@@ -81,7 +81,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
 
     #[kernel]
     fn update(&mut self) {
-        // the token: past the queue, or into it; a few places are left for verdicts that come before their token
+        // the token: past the queue, or into it; a few places are left for outcomes that come before their token
         // the latest one of its queue pair is from `left` on and before `queued`: two comparisons side by side, where a
         // difference and its comparison would follow each other
         let from = latest.rdata >= left.low::<16>();
@@ -115,8 +115,8 @@ impl<const Q: usize> Logic for AckHold<Q> {
         }
         queue.s.valid = enters;
         queue.s.payload = token;
-        let behind_reply = (reply - left.low::<16>()) < queue.level;
-        reply_waits = behind_reply;
+        let after_reply = (reply - left.low::<16>()) < queue.level;
+        reply_waits = after_reply;
         if enters {
             queued = queued + 1;
             if token.reply {
@@ -126,26 +126,26 @@ impl<const Q: usize> Logic for AckHold<Q> {
         }
         assert!(!enters | queue.s.ready, "the queue has room");
 
-        // the head of the queue and its verdict
-        verdicts.s.valid = verdict.valid;
-        verdicts.s.payload = verdict.payload;
+        // the head of the queue and its outcome
+        outcomes.s.valid = outcome.valid;
+        outcomes.s.payload = outcome.payload;
         assert!(
-            !verdict.valid | verdicts.s.ready,
-            "no more verdicts than tokens that wait for one"
+            !outcome.valid | outcomes.s.ready,
+            "no more outcomes than tokens that wait for one"
         );
         let head = queue.m.payload;
-        let lost = head.completes & verdicts.m.payload.lost;
-        let judged = !head.completes | (verdicts.m.valid & (!lost | failed.s.ready));
-        let is_silent = head.completes & head.silent & !verdicts.m.payload.lost;
-        merge.s[1].valid = queue.m.valid & judged & !is_silent;
+        let lost = head.completes & outcomes.m.payload.lost;
+        let judged = !head.completes | (outcomes.m.valid & (!lost | failed.s.ready));
+        let is_unanswered = head.completes & head.unanswered & !outcomes.m.payload.lost;
+        merge.s[1].valid = queue.m.valid & judged & !is_unanswered;
         merge.s[1].payload = head;
         if lost {
             merge.s[1].payload.syndrome = NAK_OPERATIONAL;
             merge.s[1].payload.msn = head.msn - 1;
         }
-        let leaves = queue.m.valid & judged & (is_silent | merge.s[1].ready);
+        let leaves = queue.m.valid & judged & (is_unanswered | merge.s[1].ready);
         queue.m.ready = leaves;
-        verdicts.m.ready = leaves & head.completes;
+        outcomes.m.ready = leaves & head.completes;
         if leaves {
             left = left + 1;
         }

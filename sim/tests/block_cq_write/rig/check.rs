@@ -41,11 +41,11 @@ impl Rig {
                 continue;
             }
             if is_judged(qpn) {
-                return Err(format!("{qpn:#x} is lost by its verdict alone"));
+                return Err(format!("{qpn:#x} is lost by its outcome alone"));
             }
             self.was_lost(qpn, item.get("cqn") as u16)?;
         }
-        self.judge()?;
+        self.compare_outcome()?;
         while let Some((_, item)) = self.marks.pop() {
             self.was_marked(item.get("qpn") as u16, item.get("recv") == 0)?;
         }
@@ -64,16 +64,16 @@ impl Rig {
         end.is_some_and(|_| self.due_refusals.remove(&qpn))
     }
 
-    /// Verdicts come in the order of the tokens. That of a token which is no CQE in the end tells that it was lost.
-    fn judge(&mut self) -> Result<(), String> {
-        let verdict = self.bench.dut().get(self.verdict);
-        if verdict & 2 == 0 {
+    /// Outcomes come in the order of the tokens. That of a token which is no CQE in the end tells that it was lost.
+    fn compare_outcome(&mut self) -> Result<(), String> {
+        let outcome = self.bench.dut().get(self.outcome);
+        if outcome & 2 == 0 {
             return Ok(());
         }
-        let (qpn, cqn) = self.judged.pop_front().ok_or("a verdict on nothing")?;
+        let (qpn, cqn) = self.judged.pop_front().ok_or("an outcome of nothing")?;
         let refused = self.takes_refusal(qpn);
-        match verdict & 1 {
-            0 if refused => Err(format!("a good verdict on {qpn:#x}")),
+        match outcome & 1 {
+            0 if refused => Err(format!("a good outcome of {qpn:#x}")),
             1 if refused => Ok(()),
             0 => Ok(()),
             _ => self.was_lost(qpn, cqn),

@@ -107,7 +107,7 @@ pub(crate) struct Rig {
     overflow: Output,
     refused: Output,
     switched: Output,
-    verdict: Output,
+    outcome: Output,
     look: Output,
     refused_since: Input,
     /// Queue pair that was looked for in the cycle before.
@@ -122,7 +122,7 @@ pub(crate) struct Rig {
     pub(crate) issued: u64,
     pub(crate) done: u64,
     tokens: [VecDeque<Token>; 2],
-    /// Number and queue of the tokens that a verdict is due for.
+    /// Number and queue of the tokens that an outcome is due for.
     judged: VecDeque<(u16, u16)>,
     pushed: [u16; 2],
     /// Accesses of peers, reads and atomics: begun, over. They go on by themselves.
@@ -194,7 +194,7 @@ impl Rig {
             overflow: dut.output("overflow").expect("a port"),
             refused: dut.output("refused").expect("a port"),
             switched: dut.output("switched").expect("a port"),
-            verdict: dut.output("verdict").expect("a port"),
+            outcome: dut.output("outcome").expect("a port"),
             look: dut.output("look").expect("a port"),
             refused_since: dut.input("refused_since").expect("a port"),
             looked: 0,

@@ -248,7 +248,7 @@ impl Setup {
                 .with("reset", (token == Token::Reset).into())
                 .with("rsp_flush", (token == Token::RspFlush).into())
                 .with("completes", outcome.judged.into())
-                .with("silent", (outcome.judged && !p.ack).into())
+                .with("unanswered", (outcome.judged && !p.ack).into())
                 .with("incarnation", p.incarnation.into());
             self.ack
                 .expect(item.with("fence", self.model.bursts & 0xffff));

@@ -36,7 +36,7 @@ payload! {
         enter_slot: Bits<4>,
     }
 
-    /// What becomes of atomics of a queue pair.
+    /// How atomics of a queue pair end.
     AtomicChange {
         /// Queue pair.
         qpn: Bits<16>,

@@ -14,7 +14,7 @@ use crate::prelude::*;
 pub struct OverCount<const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// What becomes of atomics.
+    /// How atomics end.
     pub change: Signal<In, Valid<AtomicChange>>,
     /// Whose count is asked for.
     pub look: Signal<In, Bits<16>>,

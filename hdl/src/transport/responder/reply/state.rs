@@ -85,7 +85,7 @@ pub struct ReplyTable<const Q: usize> {
     pub run: Signal<Out, Valid<RunStart>>,
     /// None ran, though it was asked for.
     pub runs_none: Signal<Out, Bit>,
-    /// What becomes of atomics.
+    /// How atomics end.
     pub change: Signal<Out, Valid<AtomicChange>>,
     /// A reply is answered.
     pub start_valid: Signal<Out, Bit>,
