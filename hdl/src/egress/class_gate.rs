@@ -13,7 +13,6 @@ use super::class_of::{class_of_priority, priority_of};
 use super::types::ClassSetup;
 use super::{CLASSES, LOG_BYTES, LOG_CONTROL};
 use crate::prelude::*;
-use crate::transport::congestion::notify_types::NotifySetup;
 
 /// Units of 64 bytes of requests that are granted and not cut into packets, at most (`requester/part_count` keeps to it).
 pub const MOST_AHEAD: u64 = 1614;
@@ -50,9 +49,11 @@ pub struct ClassGate<const K: usize> {
     /// Beats that its queue of control has room for.
     pub control_room: [Signal<In, Bits<16>>; CLASSES],
     /// What the host says of classes.
-    pub setup: Signal<In, ClassSetup>,
-    /// What the host says of CNPs.
-    pub notify: Signal<In, NotifySetup>,
+    pub classes: Signal<In, ClassSetup>,
+    /// DSCP of CNPs.
+    pub cnp_dscp: Signal<In, Bits<6>>,
+    /// Their PCP, if they have a tag.
+    pub cnp_pcp: Signal<In, Bits<3>>,
     /// Classes that are paused.
     pub shut: Signal<In, Bits<CLASSES>>,
     /// Classes whose queue of data holds a response.
@@ -100,12 +101,12 @@ impl<const K: usize> Logic for ClassGate<K> {
         closed = closed_q;
         acks_q = waits;
         acks_wait = acks_q;
-        cnp_prio = priority_of(setup, notify.dscp, true, notify.prio);
-        let tagged = class_of_priority(setup, cnp_prio);
-        let untagged = class_of_priority(setup, setup.default_prio);
+        cnp_prio = priority_of(classes, cnp_dscp, true, cnp_pcp);
+        let tagged = class_of_priority(classes, cnp_prio);
+        let untagged = class_of_priority(classes, classes.default_prio);
         let mut of_cnps = bits::<CLASSES>(0);
         for c in 0..CLASSES {
-            of_cnps = of_cnps.replace_bit(c, (tagged == c) | (setup.by_pcp & (untagged == c)));
+            of_cnps = of_cnps.replace_bit(c, (tagged == c) | (classes.by_pcp & (untagged == c)));
         }
         cnp_classes = of_cnps;
         cnps_q = (cnp_classes & acks_q).any();

@@ -120,8 +120,9 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const F: us
         }
         gate.shut = queues.shut;
         gate.responds = entry.responds;
-        gate.setup = classes;
-        gate.notify = notify;
+        gate.classes = classes;
+        gate.cnp_dscp = notify.dscp;
+        gate.cnp_pcp = notify.prio;
         copy!(self <= gate; closed, acks_wait, cnps_wait);
         queues.setup = classes;
         copy!(queues <= self; pause_req, note);

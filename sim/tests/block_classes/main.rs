@@ -2,6 +2,7 @@
 
 mod departure;
 mod entry;
+mod gate;
 mod load;
 mod passage;
 mod peer;
