@@ -217,6 +217,16 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_PFC_LOSSY 0xe0u
 /* Pause by priority (PFC): [12:0] milliseconds for which a class asks while nothing of it leaves the receive buffer; 0: for ever. */
 #define FERROCE_REG_PFC_STORM 0xe4u
+/* Swift: [19:0] base_target, ns, 4 at least; [30:20] max_mdf, up to 1024 of 1024. */
+#define FERROCE_REG_SWIFT_TARGET 0xe8u
+/* Swift: [19:0] fs_range, ns; [31:20] max_cwnd, packets of the path MTU, 1 at least. */
+#define FERROCE_REG_SWIFT_RANGE 0xecu
+/* Swift: [19:0] fs_alpha, ns; [31:20] initial_cwnd, packets, 1 at least. */
+#define FERROCE_REG_SWIFT_ALPHA 0xf0u
+/* Swift: [19:0] fs_beta, ns; [30:20] min_cwnd, 1 to 1024 of 1024 packets. */
+#define FERROCE_REG_SWIFT_BETA 0xf4u
+/* Swift: [15:0] ai, 1/256 packet a round trip, 1 at least; [26:16] beta, up to 1024 of 1024; [29:27] retx_reset_threshold, timeouts, 1 at least. */
+#define FERROCE_REG_SWIFT_STEP 0xf8u
 
 /* opcode of a command. */
 /* Does nothing, answers OK. */
@@ -437,6 +447,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_FEATURE_CLASSES 0x10000u
 /* Send windows: the PSNs that an RC queue pair may have outstanding. */
 #define FERROCE_FEATURE_SEND_WINDOW 0x20000u
+/* Swift: congestion control of an RC queue pair by round-trip times. */
+#define FERROCE_FEATURE_SWIFT 0x40000u
 
 /* Head of a command. */
 #define FERROCE_CMD_SIZE 64u
@@ -602,6 +614,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_SQ_SQ_BASE FERROCE_FIELD(96, 64)
 /* Its requests leave at this rate at most, and so do its responses to READs and atomics, Mb/s; 0 = that of the line. */
 #define FERROCE_SQ_RATE_LIMIT FERROCE_FIELD(160, 20)
+/* RC: congestion control of the send queue is Swift, by round-trip times; else DCQCN. Counts from the command that starts the queue afresh. */
+#define FERROCE_SQ_SWIFT FERROCE_FIELD(180, 1)
 /* RC: a request leaves only while fewer PSNs than this are outstanding; 0 = any number. Those of READ responses count, those that are to be sent again do not. */
 #define FERROCE_SQ_WINDOW FERROCE_FIELD(192, 16)
 
@@ -1006,6 +1020,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_STAT_RP_RTT_SAMPLES 0x1210u
 /* Sum of the round trips in `rp_rtt_samples`, in cycles of 4 ns. */
 #define FERROCE_STAT_RP_RTT_CYCLES 0x1218u
+/* Acknowledgements, NAKs and timeouts of queue pairs of Swift that found its queue full. They change no window. */
+#define FERROCE_STAT_RP_SWIFT_LOST 0x1220u
 
 /* Doorbells: offsets in BAR0, 32-bit writes. */
 static inline uint32_t ferroce_sq_doorbell(uint32_t qpn) { return 0x100000u + 0x8u * qpn; }

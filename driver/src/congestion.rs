@@ -1,14 +1,28 @@
-//! Congestion control of the card: parameters of the notification point and of the reaction point, by the names of mlx5
-//! (`docs/congestion.md`).
+//! Congestion control of the card: parameters of the notification point and of the reaction point, DCQCN's by the names of mlx5, Swift's
+//! by those of its paper (`docs/congestion.md`).
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use ferroce_proto::abi::rates::RP_RANGES;
+use ferroce_proto::abi::rates::{RP_RANGES, SWIFT_FIELDS};
 use ferroce_proto::abi::regs::{self, CNP_CONFIG, MIN_TIME_BETWEEN_CNPS, RP_CONFIG};
 use thiserror::Error;
 
+use crate::host::lock;
 use crate::{Backend, Context, Features};
+
+/// What slows an RC queue pair down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CongestionControl {
+    /// DCQCN, by CNPs.
+    #[default]
+    Dcqcn,
+    /// Swift, by round-trip times.
+    Swift,
+}
+
+/// Not of a register: queue pairs that are built from now on choose Swift, unless their builder says otherwise.
+const SWIFT: &str = "swift";
 
 /// A parameter: bits of a register.
 struct Parameter {
@@ -51,16 +65,24 @@ fn parameters() -> impl Iterator<Item = Parameter> {
             greatest,
         }
     });
-    fields.into_iter().chain(registers)
+    let of_swift = SWIFT_FIELDS.iter().map(|field| Parameter {
+        name: field.name.into(),
+        register: field.register,
+        at: field.at,
+        least: field.least,
+        greatest: field.greatest,
+    });
+    fields.into_iter().chain(registers).chain(of_swift)
 }
 
 impl Parameter {
     fn is_of(&self, features: Features) -> bool {
         let notifies = [CNP_CONFIG, MIN_TIME_BETWEEN_CNPS].contains(&self.register);
-        features.contains(if notifies {
-            Features::CNP
-        } else {
-            Features::RATES
+        let swift = (regs::SWIFT_TARGET..=regs::SWIFT_STEP).contains(&self.register);
+        features.contains(match (notifies, swift) {
+            (true, _) => Features::CNP,
+            (_, true) => Features::SWIFT,
+            _ => Features::RATES,
         })
     }
 
@@ -71,8 +93,9 @@ impl Parameter {
 }
 
 /// Parameters of congestion control that are to change, by name: as text `rpg_ai_rate=50 rpg_gd=11 np_enable=1`.
-/// The names are those of mlx5, units and ranges those of the [registers](ferroce_proto::abi::regs), in lower case; `np_enable`
-/// and `rp_enable` switch the notification point and the reaction point.
+/// The names are those of mlx5 and of Swift's paper, units and ranges those of the [registers](ferroce_proto::abi::regs), in lower case;
+/// `np_enable` and `rp_enable` switch the notification point and the reaction point. With `swift=1` queue pairs that are built from then on
+/// have [Swift](CongestionControl::Swift), unless their builder chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Congestion(BTreeMap<String, u32>);
 
@@ -81,7 +104,7 @@ pub struct Congestion(BTreeMap<String, u32>);
 #[non_exhaustive]
 pub enum CongestionError {
     /// The card has none of its kind.
-    #[error("this card does not have `{name}` (FEATURES.CNP, FEATURES.RATES)")]
+    #[error("this card does not have `{name}` (FEATURES.CNP, FEATURES.RATES, FEATURES.SWIFT)")]
     Unsupported {
         /// Its name.
         name: String,
@@ -111,7 +134,7 @@ pub enum CongestionError {
 
 fn names() -> String {
     let names: Vec<_> = parameters().map(|parameter| parameter.name).collect();
-    names.join(", ")
+    format!("{}, {SWIFT}", names.join(", "))
 }
 
 impl Congestion {
@@ -120,10 +143,14 @@ impl Congestion {
     /// # Errors
     /// [`CongestionError`]: no such name, a value out of range.
     pub fn with(mut self, name: &str, value: u32) -> Result<Self, CongestionError> {
-        let Some(found) = parameters().find(|parameter| parameter.name == name) else {
+        let mut all = parameters();
+        let range = match name {
+            SWIFT => Some((0, 1)),
+            _ => all.find(|p| p.name == name).map(|p| (p.least, p.greatest)),
+        };
+        let Some((least, greatest)) = range else {
             return Err(CongestionError::Word { word: name.into() });
         };
-        let (least, greatest) = (found.least, found.greatest);
         if !(least..=greatest).contains(&value) {
             return Err(CongestionError::Range {
                 name: name.into(),
@@ -176,6 +203,15 @@ impl<B: Backend> Context<B> {
         let features = self.card.info.features;
         if let Some(Parameter { name, .. }) = named().find(|parameter| !parameter.is_of(features)) {
             return Err(CongestionError::Unsupported { name });
+        }
+        if let Some(&swift) = congestion.0.get(SWIFT) {
+            if swift != 0 && !features.contains(Features::SWIFT) {
+                return Err(CongestionError::Unsupported { name: SWIFT.into() });
+            }
+            *lock(&self.card.congestion) = match swift {
+                0 => CongestionControl::Dcqcn,
+                _ => CongestionControl::Swift,
+            };
         }
         for parameter in named() {
             let (register, mask) = (parameter.register.into(), parameter.mask() << parameter.at);

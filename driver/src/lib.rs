@@ -18,7 +18,7 @@
 //! | `ibv_post_send`, `ibv_post_recv` | [`Qp::post_send`], [`Qp::post_recv`] |
 //! | the neighbour table of the kernel | [`Neighbours`] |
 //! | `mlnx_qos`: trust, classes, pauses by priority | [`Context::set_classes`] |
-//! | `/sys/class/net/*/ecn` of mlx5: parameters of DCQCN | [`Context::set_congestion`] |
+//! | `/sys/class/net/*/ecn` of mlx5: parameters of DCQCN, and of Swift | [`Context::set_congestion`] |
 //! | a raw packet socket | [`Context::create_exception_queue`] |
 //!
 //! Objects hold what they need, so any order of drops is right; a drop returns when the card is done
@@ -122,7 +122,7 @@ pub use backend::{Backend, BackendError, Opened};
 pub use card::{GidError, OpenError, READY_LIMIT_NS};
 pub use classes::{ClassError, Classes, Share, Trust, Turn};
 pub use command::{COMMAND_LIMIT_NS, CommandError};
-pub use congestion::{Congestion, CongestionError};
+pub use congestion::{Congestion, CongestionControl, CongestionError};
 pub use context::Context;
 pub use cq::{Cq, CqError, Notify};
 pub use device::{AbiVersion, DeviceInfo, Features, Status};

@@ -100,6 +100,7 @@ pub(crate) enum Draw {
     Longest,
     Signals,
     Wire,
+    Swift,
 }
 
 /// One of `choices`.

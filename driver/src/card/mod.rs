@@ -16,6 +16,7 @@ use ferroce_proto::wire::{Gid, Mac};
 use crate::Backend;
 use crate::alloc::{Numbers, Pool};
 use crate::command::{Command, CommandError, CommandRing};
+use crate::congestion::CongestionControl;
 use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
 use crate::host::{Host, lock};
 use crate::names::Names;
@@ -47,6 +48,8 @@ pub(crate) struct Card<B: Backend> {
     commands: Mutex<CommandRing<B>>,
     /// The one exception queue is taken.
     pub(crate) has_exception_queue: AtomicBool,
+    /// Of queue pairs whose builder does not choose.
+    pub(crate) congestion: Mutex<CongestionControl>,
     port: Mutex<Port>,
     pub(crate) pds: Mutex<Numbers>,
     qps: Mutex<Numbers>,
@@ -93,6 +96,7 @@ impl<B: Backend> Card<B> {
             info,
             commands: Mutex::new(commands),
             has_exception_queue: AtomicBool::new(false),
+            congestion: Mutex::default(),
             port: Mutex::new(Port {
                 mac: Mac::default(),
                 gids: vec![None; info.max_gid as usize],

@@ -7,6 +7,7 @@ use ferroce_proto::abi::wqe::{INLINE_FIRST, RECV_SGES_FIRST, SEND_SGES_FIRST, SL
 use thiserror::Error;
 
 use super::{InitAttr, Outstanding, Qp};
+use crate::congestion::CongestionControl;
 use crate::cq::CqCore;
 use crate::dma::DmaBuf;
 use crate::encode;
@@ -102,6 +103,7 @@ pub struct QpBuilder<'a, B: Backend = AnyBackend> {
     sgid_index: u8,
     psn: Option<u32>,
     srq: Option<Arc<SrqCore<B>>>,
+    congestion: CongestionControl,
 }
 
 impl<'a, B: Backend> QpBuilder<'a, B> {
@@ -122,6 +124,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             sgid_index: 0,
             psn: None,
             srq: None,
+            congestion: *lock(&pd.inner().card.congestion),
         }
     }
 
@@ -223,6 +226,12 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         self
     }
 
+    /// What slows it down (RC). That of [`Context::set_congestion`](crate::Context::set_congestion) unasked, which is DCQCN at first.
+    pub fn congestion(mut self, control: CongestionControl) -> Self {
+        self.congestion = control;
+        self
+    }
+
     /// First PSN to send, of which the low 24 bits count. The default differs between queue pairs
     /// and between incarnations of a number.
     pub fn psn(mut self, psn: u32) -> Self {
@@ -247,6 +256,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             return Err(BuildError::OtherContext("shared receive"));
         }
         let (sq_slots, rq_entries, rq_stride) = self.sizes(&info)?;
+        let swift = self.congestion == CongestionControl::Swift;
         let rq_offset = sq_slots as usize * SLOT_BYTES;
         let rings = DmaBuf::new(
             &pd.card.host,
@@ -286,6 +296,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             path_mtu: None,
             image: RqCtx::default(),
             sq_image: SqCtx::default(),
+            swift,
             pd: pd.clone(),
             send_cq,
             recv_cq,
@@ -326,6 +337,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
         let slots = self.send_slots();
         let outstanding = info.max_outstanding.min(MAX_OUTSTANDING);
         let last_gid = info.max_gid - 1;
+        let has_swift = info.features.contains(Features::SWIFT).into();
         let most = info.max_send_wr(self.max_send_sge, self.max_inline_data);
         for (attribute, value, minimum, limit) in [
             ("max_send_sge", self.max_send_sge, 0, info.max_send_sge),
@@ -340,6 +352,7 @@ impl<'a, B: Backend> QpBuilder<'a, B> {
             ("max_recv_wr", self.max_recv_wr, 1, info.max_qp_wr),
             ("outstanding", self.outstanding.unwrap_or(1), 1, outstanding),
             ("sgid_index", self.sgid_index.into(), 0, last_gid),
+            ("congestion", self.congestion as u32, 0, has_swift),
         ] {
             if !(minimum..=limit).contains(&value) {
                 return Err(BuildError::Limit {

@@ -4,6 +4,7 @@ use ferroce_proto::abi::cmd::CmdHead;
 use ferroce_proto::abi::rates::RATE_MAX;
 
 use super::{ModifyError, Qp};
+use crate::congestion::CongestionControl;
 use crate::mr::Access;
 use crate::state::QpState;
 use crate::{Backend, Features};
@@ -23,6 +24,8 @@ pub struct ChangeAttr {
     /// RC: packets that it may have outstanding at most; 0: any number. A READ counts those of its responses, and goes if it is longer.
     /// From RTR on, until RESET.
     pub window: Option<u16>,
+    /// What slows it down (RC). In RTR alone, as it counts from RTS on; it stays behind RESET.
+    pub congestion: Option<CongestionControl>,
 }
 
 impl<B: Backend> Qp<B> {
@@ -34,7 +37,8 @@ impl<B: Backend> Qp<B> {
     pub fn change(&mut self, attr: &ChangeAttr) -> Result<(), ModifyError> {
         let (qpn, state) = (self.number, self.state);
         let runs = [QpState::Rtr, QpState::Rts, QpState::Sqd, QpState::Sqe];
-        if !runs.contains(&state) {
+        let late = attr.congestion.is_some() && state != QpState::Rtr;
+        if !runs.contains(&state) || late {
             return Err(ModifyError::Change { qpn, state });
         }
         let mut image = self.image;
@@ -61,6 +65,12 @@ impl<B: Backend> Qp<B> {
             self.check_range("window", window.into(), if has { 0xffff } else { 0 })?;
             sq.window = window;
         }
+        let mut swift = self.swift;
+        if let Some(control) = attr.congestion {
+            let has = self.features.contains(Features::SWIFT);
+            self.check_range("congestion", control as u32, has.into())?;
+            swift = control == CongestionControl::Swift;
+        }
         // in RTR it comes with the image of RTS
         let head = CmdHead {
             qp_rq: true,
@@ -71,6 +81,7 @@ impl<B: Backend> Qp<B> {
         self.command("change QP", head, [sq_bytes, None, Some(image.emit())])?;
         self.image = image;
         self.sq_image = sq;
+        self.swift = swift;
         Ok(())
     }
 }

@@ -79,6 +79,8 @@ pub struct Qp<B: Backend = AnyBackend> {
     image: RqCtx,
     /// And of the requester, from RTS on; before that its rate.
     sq_image: SqCtx,
+    /// Its congestion control is Swift.
+    swift: bool,
     pd: Arc<PdNumber<B>>,
     send_cq: Arc<CqCore<B>>,
     recv_cq: Arc<CqCore<B>>,

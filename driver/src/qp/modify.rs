@@ -175,6 +175,7 @@ impl<B: Backend> Qp<B> {
             max_rd_atomic,
             rate_limit: self.sq_image.rate_limit,
             window: self.sq_image.window,
+            swift: self.swift,
             ..self.requester()
         };
         let head = CmdHead {

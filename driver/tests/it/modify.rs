@@ -11,7 +11,7 @@ use ferroce_proto::abi::qpc::state;
 use crate::fake::{ALL, Answer, Fake};
 use crate::setup::{Connected, open, path, peer};
 
-fn steps() -> [QpAttr; 5] {
+pub(crate) fn steps() -> [QpAttr; 5] {
     [
         QpAttr::Reset,
         QpAttr::Init(InitAttr::default()),
@@ -22,7 +22,7 @@ fn steps() -> [QpAttr; 5] {
 }
 
 /// Brings a queue pair from RESET to the state of `steps()[to]`.
-fn bring(qp: &mut Qp<Fake>, to: usize) {
+pub(crate) fn bring(qp: &mut Qp<Fake>, to: usize) {
     let way = match to {
         4 => &steps()[4..],
         to => &steps()[1..=to],

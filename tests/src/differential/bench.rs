@@ -293,6 +293,7 @@ fn options(c: &Connection, side: Side, numbers: &Numbers) -> QpOptions {
         max_rd_atomic: c.rd_atomic,
         window: c.window,
         rate_limit: c.rate,
+        swift: c.swift,
         mtu: c.mtu,
         send_cq: cqn(c.send_cq[side]),
         recv_cq: cqn(c.recv_cq[side]),

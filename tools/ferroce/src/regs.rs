@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use ferroce_proto::abi::Field;
 use ferroce_proto::abi::classes::Trust;
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::rates::RpConfig;
+use ferroce_proto::abi::rates::{RpConfig, SWIFT_FIELDS};
 use ferroce_proto::abi::regs::{
     self, Access, CnpConfig, Params, Params2, Params3, REGISTERS, Register,
 };
@@ -108,6 +108,14 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
         regs::PARAMS3 => laid_out(Params3::FIELDS),
         regs::CNP_CONFIG => laid_out(CnpConfig::FIELDS),
         regs::RP_CONFIG => laid_out(RpConfig::FIELDS),
+        regs::SWIFT_TARGET..=regs::SWIFT_STEP => {
+            let own = SWIFT_FIELDS
+                .iter()
+                .filter(|f| f.register == register.offset);
+            let width = |greatest: u32| (u32::BITS - greatest.leading_zeros()) as usize;
+            own.map(|f| (f.name, f.at as usize, width(f.greatest)))
+                .collect()
+        }
         regs::TRUST => laid_out(Trust::FIELDS),
         regs::CONTROL => bits(&[
             ("enable", control::ENABLE),

@@ -44,7 +44,7 @@ pub struct Swift<const Q: usize> {
     root: InverseRoot,
     aim: SwiftAim,
     step: Reg<SwiftStep>,
-    /// Log2 of the bytes of a packet.
+    /// Log2 of the bytes of a packet: MTU code c is 2^(7 + c).
     packet: Dff<Bits<4>>,
     /// Goes round in 19 hours.
     cycle: Reg<Bits<44>>,
@@ -157,11 +157,21 @@ fn clamped(cwnd: Bits<32>, least: Bits<32>, most: Bits<32>) -> Bits<32> {
     }
 }
 
-/// PSNs of a window, 1 at least.
+/// PSNs of a window, 1 at least; 0 if the queue pair is not Swift's.
 #[kernel_fn]
-fn psns_of(window: Bits<24>, packet: Bits<4>) -> Bits<16> {
+fn psns_of(window: Bits<24>, packet: Bits<4>, own: Bit) -> Bits<16> {
     let psns = (window >> packet).low::<16>();
-    psns.replace_bit(0, psns.bit(0) | !psns.any())
+    if own {
+        psns.replace_bit(0, psns.bit(0) | !psns.any())
+    } else {
+        bits::<16>(0)
+    }
+}
+
+/// The window, of a Reset that of a new queue pair.
+#[kernel_fn]
+fn opened(cwnd: Bits<32>, opening: Bits<32>, resets: Bit) -> Bits<32> {
+    if resets { opening } else { cwnd }
 }
 
 /// A rate in Mb/s, 1 to 2^20 - 1.
@@ -184,7 +194,6 @@ impl<const Q: usize> Logic for Swift<Q> {
     #[kernel]
     fn update(&mut self) {
         cycle = cycle + 1;
-        // MTU code c is 2^(7 + c) bytes
         packet = state.packet.resize::<4>() + 7;
         s.ready = step == SwiftStep::Idle;
         table.re = true;
@@ -207,7 +216,7 @@ impl<const Q: usize> Logic for Swift<Q> {
         let small = !(window >> packet).any();
         let delay = state.rtt.resize::<26>() << 2;
         let trip = trip_of(state.rtt, params.base_target);
-        psns = psns_of(window, packet);
+        psns = psns_of(window, packet, state.packet.any());
         let divisor = divisor_of(window, packet, small);
         since = at - state.decreased_at;
         allowed = !state.decreased | (since >= state.rtt.resize::<44>());
@@ -239,9 +248,6 @@ impl<const Q: usize> Logic for Swift<Q> {
                 SwiftStep::Sort => {
                     order.b = params.max_mdf.resize::<16>();
                     step = SwiftStep::Settle;
-                    if resets {
-                        state.cwnd = aim.opening;
-                    }
                     if is_ack {
                         step = SwiftStep::Root;
                     } else if starts_over {
@@ -296,7 +302,8 @@ impl<const Q: usize> Logic for Swift<Q> {
                     step = SwiftStep::Clamp;
                 }
                 SwiftStep::Clamp => {
-                    state.cwnd = clamped(state.cwnd, aim.least, aim.most);
+                    let cwnd = opened(state.cwnd, aim.opening, resets);
+                    state.cwnd = clamped(cwnd, aim.least, aim.most);
                     step = SwiftStep::Settle;
                 }
                 SwiftStep::Settle => {
@@ -325,13 +332,11 @@ impl<const Q: usize> Logic for Swift<Q> {
         }
         table.we = leaves;
         m.valid = step == SwiftStep::Leave;
-        m.payload.qpn = taken.qpn;
-        m.payload.limited = small & state.packet.any();
-        m.payload.rate = rate;
-        m.payload.window = if state.packet.any() {
-            psns
-        } else {
-            bits::<16>(0)
+        m.payload = RateUpdate {
+            qpn: taken.qpn,
+            limited: small & state.packet.any(),
+            rate: rate,
+            window: psns,
         };
         look_valid = leaves;
         copy!(look <= self; at, taken, state);

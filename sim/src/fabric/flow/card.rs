@@ -103,20 +103,19 @@ pub struct CardHost {
 
 /// Writes the registers of congestion control.
 fn control(host: &mut Host, config: &paced::Config) {
-    let registers = match config.control {
-        Control::None => vec![(regs::RP_CONFIG, regs::RP_CONFIG_RESET & !1)],
-        Control::Dcqcn { params, line } => {
-            let mut registers = params.registers();
-            registers.push((regs::LINE_RATE, line));
-            registers
-        }
-        Control::Recorded(_) | Control::Swift(_) => panic!("a card has DCQCN in integers"),
-    };
-    for (register, value) in registers {
-        host.write32(register, value);
-    }
     let us = (config.cnp_interval / US) as u32;
-    host.write32(regs::MIN_TIME_BETWEEN_CNPS, us);
+    let mut registers = vec![(regs::MIN_TIME_BETWEEN_CNPS, us)];
+    match config.control {
+        Control::None => registers.push((regs::RP_CONFIG, regs::RP_CONFIG_RESET & !1)),
+        Control::Dcqcn { params, line } => {
+            registers.push((regs::LINE_RATE, line));
+            registers.extend(params.registers());
+        }
+        Control::Swift(params) => registers.extend(params.registers()),
+        Control::Recorded(_) => panic!("a card has DCQCN in integers, or Swift"),
+    }
+    let write = |(register, value)| host.write32(register, value);
+    registers.into_iter().for_each(write);
 }
 
 impl CardHost {
@@ -158,7 +157,7 @@ impl CardHost {
         };
         for (id, flow) in flows.iter().enumerate() {
             if flow.src == me {
-                new.connect(id, flow.dst);
+                new.connect(id, flow.dst, config);
                 let role = if config.reads {
                     Role::Serves
                 } else {
@@ -166,7 +165,7 @@ impl CardHost {
                 };
                 new.add_sender(id, flow, role, interval);
             } else if flow.dst == me {
-                new.connect(id, flow.src);
+                new.connect(id, flow.src, config);
                 if config.reads {
                     new.add_sender(id, flow, Role::Reads, interval);
                 } else {
@@ -186,8 +185,9 @@ impl CardHost {
         new
     }
 
-    fn connect(&mut self, id: FlowId, peer: usize) {
+    fn connect(&mut self, id: FlowId, peer: usize, config: &paced::Config) {
         let options = QpOptions {
+            swift: matches!(config.control, Control::Swift(_)),
             timeout: 10,
             tclass: DATA_DSCP << 2 | ECN_ECT0,
             ..QpOptions::default()

@@ -12,7 +12,7 @@
 //! * Timers never run out on a wire without loss, but for a peer that is not there. Some are shorter than a wire may stand: what
 //!   waits for it has not left.
 //!
-//! Some scenarios have send windows or rates: a turn of a queue pair is then a few packets, and the WQE of a message of several
+//! Some scenarios have send windows, Swift or rates: a turn of a queue pair is then a few packets, and the WQE of a message of several
 //! turns is read again. Some have a message that fills a turn of a queue pair without either.
 
 mod attack;
@@ -91,10 +91,15 @@ pub fn scenario(seed: u64, class: Class, features: u32) -> Scenario {
         0 => 0,
         _ => draw(seed, Draw::Rate, [0, 0, 0, 0, 0, 0, 10_000, 16_000]),
     };
+    // after timeouts in a row it would wait for milliseconds
+    let swift = class == Class::Lossless
+        && features & feature::SWIFT != 0
+        && draw(seed, Draw::Swift, [false, false, false, true]);
     let mut connections: Vec<_> = (0..count)
         .map(|_| Connection {
             window,
             rate,
+            swift,
             ..connection(&mut rng, class, features, cqs)
         })
         .collect();
@@ -171,6 +176,7 @@ fn connection(rng: &mut Rng, class: Class, features: u32, cqs: u8) -> Connection
     Connection {
         window: 0,
         rate: 0,
+        swift: false,
         qp_type: if is_uc { qp_type::UC } else { qp_type::RC },
         rd_atomic: [1, 2, 4, 16][rng.usize(..4)],
         mtu,

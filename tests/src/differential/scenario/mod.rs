@@ -76,6 +76,8 @@ pub struct Connection {
     pub window: u16,
     /// Mb/s at most; 0: any number.
     pub rate: u32,
+    /// Congestion control by round trips.
+    pub swift: bool,
     /// First PSN sent.
     pub psn: [u32; 2],
     /// Log2 of the slots of the send queue.

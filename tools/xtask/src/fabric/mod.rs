@@ -167,7 +167,7 @@ enum Control {
     Paper,
     /// The same: defaults of mlx5, at least 100 Mb/s.
     Stock,
-    /// Swift, by round-trip times, with its defaults; a packet is that of the flows.
+    /// Swift, by round-trip times, with its defaults; a packet is that of the flows. Cards have it for what they write.
     Swift,
 }
 
@@ -271,7 +271,7 @@ mod tests {
             ("s2 --rate 25", "--rate"),
             ("s4 --dut model", "without end"),
             ("incast --dut rtl512 --cc paper", "--cc"),
-            ("incast --dut model --cc swift", "--cc"),
+            ("incast --dut model --cc swift --read", "--read"),
             ("all-to-all --hosts 17 --dut model", "272 flows"),
             ("hadoop --bytes 5", "--bytes"),
             ("incast --read", "--dut"),

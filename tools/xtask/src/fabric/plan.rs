@@ -60,11 +60,15 @@ pub(super) fn plan(args: &Args) -> Result<Plan> {
             usage("s1 to s5 have flows without end; --dut paced has those".into())
         );
         ensure!(
-            matches!(args.cc, Cc::None | Cc::Dcqcn | Cc::DcqcnVendor),
+            !matches!(args.cc, Cc::Vendor | Cc::Paper | Cc::Stock),
             usage(
-                "--cc of a card is none, dcqcn or dcqcn-vendor: the others are for --dut paced"
+                "--cc of a card is none, dcqcn, dcqcn-vendor or swift: the others are for --dut paced"
                     .into()
             )
+        );
+        ensure!(
+            args.cc != Cc::Swift || !args.read,
+            usage("--cc swift bounds what a card writes; leave --read out".into())
         );
         let count = plan.flows.len();
         ensure!(
