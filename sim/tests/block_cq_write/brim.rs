@@ -103,7 +103,7 @@ fn a_token_that_comes_later_is_not_lost() {
     }
 }
 
-/// A queue that is resized, or opened afresh, while a look for it is under way.
+/// A queue that is resized while a look for it is under way, and then opened afresh.
 #[test]
 fn a_look_of_a_ring_that_changes() {
     for delay in (0..2 * LOOK).step_by(37) {
@@ -114,7 +114,7 @@ fn a_look_of_a_ring_that_changes() {
         let resized = rig.resize(1, 4);
         rig.consume(2, 3);
         rig.settle();
-        // the first token of a ring that stays full is lost when the look is over
+        // refused if the queue had overflowed; queue 2 loses its tokens if its look came before the host
         let lost = if resized { 0 } else { 3 };
         assert_eq!(rig.rings[1].is_dead(), !resized);
         assert!(rig.losses >= lost && rig.losses <= lost + 3);
