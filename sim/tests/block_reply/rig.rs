@@ -123,7 +123,7 @@ impl Rig {
         let av = ferroce_proto::abi::qpc::AvCtx {
             ipv6,
             vlan_valid: vlan,
-            tclass: (qpn % 4 << 2) as u8,
+            tclass: ((qpn % 4) << 2) as u8,
             ..Default::default()
         };
         let bytes = av.emit();
