@@ -1,7 +1,7 @@
 //! Each event to the algorithm of its queue pair, and a Reset to both.
 //!
 //! A Reset says which of the two it is. It waits 8 cycles, so that what the network did to the queue pair before comes first, and until
-//! both algorithms have taken it. Latency: a cycle. An event a cycle.
+//! both algorithms have taken it. Latency: a cycle, of feedback two. An event a cycle.
 use super::types::*;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -37,6 +37,7 @@ pub struct Choice<const Q: usize> {
     told_swift: Reg<Bit>,
     came: Reg<Bit>,
     came_event: Dff<CongestionEvent>,
+    swift_q: Reg<Valid<CongestionEvent>>,
 }
 
 impl<const Q: usize> Logic for Choice<Q> {
@@ -100,7 +101,8 @@ impl<const Q: usize> Logic for Choice<Q> {
 
         came = feedback.valid;
         came_event = feedback.payload;
-        swift.valid = came & chosen_too.rdata;
-        swift.payload = came_event;
+        swift_q.valid = came & chosen_too.rdata;
+        swift_q.payload = came_event;
+        swift = swift_q;
     }
 }

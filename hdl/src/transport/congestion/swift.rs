@@ -246,6 +246,7 @@ impl<const Q: usize> Logic for Swift<Q> {
                     }
                 }
                 SwiftStep::Sort => {
+                    state.cwnd = opened(state.cwnd, aim.opening, resets);
                     order.b = params.max_mdf.resize::<16>();
                     step = SwiftStep::Settle;
                     if is_ack {
@@ -302,8 +303,7 @@ impl<const Q: usize> Logic for Swift<Q> {
                     step = SwiftStep::Clamp;
                 }
                 SwiftStep::Clamp => {
-                    let cwnd = opened(state.cwnd, aim.opening, resets);
-                    state.cwnd = clamped(cwnd, aim.least, aim.most);
+                    state.cwnd = clamped(state.cwnd, aim.least, aim.most);
                     step = SwiftStep::Settle;
                 }
                 SwiftStep::Settle => {
