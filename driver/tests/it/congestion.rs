@@ -111,8 +111,8 @@ fn congestion_control_is_chosen_before_rts() {
     let (_, context) = open(ALL - Features::SWIFT);
     let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
     let builder = Qp::builder(&pd).cq(&cq);
-    let e = builder.congestion(CongestionControl::Swift).build();
-    let e = e.err().expect("the card has no Swift").to_string();
+    let refused = builder.congestion(CongestionControl::Swift).build();
+    let e = refused.expect_err("the card has no Swift").to_string();
     assert!(e.starts_with("congestion of 1 was asked for"), "{e}");
     let e = context.set_congestion(&"swift=1".parse().unwrap());
     assert!(e.unwrap_err().to_string().contains("`swift`"));
