@@ -122,7 +122,8 @@ impl Load {
         (table - self.qps.next_power_of_two().ilog2() as u8).min(3)
     }
 
-    fn work(&self, side: &Side, op: Op, number: u64) -> Work {
+    /// Message `number` of the queue pair at `place`.
+    fn work(&self, side: &Side, op: Op, place: usize, number: u64) -> Work {
         let local = [side.source.sge(0, side.bytes)];
         let work = match op {
             Op::Write => Work::write(&local, &side.target, 0),
@@ -133,7 +134,8 @@ impl Load {
             Op::Read => Work::read(&[side.target.sge(0, side.bytes)], &side.source, 0),
             Op::Send => Work::send(&local),
             Op::FetchAdd => {
-                let word = number % WORDS;
+                // responses go round the queue pairs: no two of a round share a word
+                let word = (place as u64 + number) % WORDS;
                 Work::fetch_add(side.source.sge(0, 8), &side.target, 8 * word, 1)
             }
             Op::CmpSwap => Work::cmp_swap(side.source.sge(0, 8), &side.target, 0, 0, 0),
@@ -345,7 +347,7 @@ impl Load {
             let mut next = posted;
             while next - done + signal <= depth {
                 for number in next..next + signal {
-                    let slots = self.work(side, op, number).slots();
+                    let slots = self.work(side, op, place, number).slots();
                     host.write_slots(qpn, &slots);
                 }
                 next += signal;
