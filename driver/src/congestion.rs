@@ -8,18 +8,9 @@ use ferroce_proto::abi::rates::{RP_RANGES, SWIFT_FIELDS};
 use ferroce_proto::abi::regs::{self, CNP_CONFIG, MIN_TIME_BETWEEN_CNPS, RP_CONFIG};
 use thiserror::Error;
 
+use crate::congestion_control::CongestionControl;
 use crate::host::lock;
 use crate::{Backend, Context, Features};
-
-/// What slows an RC queue pair down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum CongestionControl {
-    /// DCQCN, by CNPs.
-    #[default]
-    Dcqcn,
-    /// Swift, by round-trip times.
-    Swift,
-}
 
 /// Not of a register: queue pairs that are built from now on choose Swift, unless their builder says otherwise.
 const SWIFT: &str = "swift";

@@ -16,7 +16,7 @@ use ferroce_proto::wire::{Gid, Mac};
 use crate::Backend;
 use crate::alloc::{Numbers, Pool};
 use crate::command::{Command, CommandError, CommandRing};
-use crate::congestion::CongestionControl;
+use crate::congestion_control::CongestionControl;
 use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
 use crate::host::{Host, lock};
 use crate::names::Names;

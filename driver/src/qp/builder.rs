@@ -7,7 +7,7 @@ use ferroce_proto::abi::wqe::{INLINE_FIRST, RECV_SGES_FIRST, SEND_SGES_FIRST, SL
 use thiserror::Error;
 
 use super::{InitAttr, Outstanding, Qp};
-use crate::congestion::CongestionControl;
+use crate::congestion_control::CongestionControl;
 use crate::cq::CqCore;
 use crate::dma::DmaBuf;
 use crate::encode;

@@ -4,7 +4,7 @@ use ferroce_proto::abi::cmd::CmdHead;
 use ferroce_proto::abi::rates::RATE_MAX;
 
 use super::{ModifyError, Qp};
-use crate::congestion::CongestionControl;
+use crate::congestion_control::CongestionControl;
 use crate::mr::Access;
 use crate::state::QpState;
 use crate::{Backend, Features};
