@@ -62,7 +62,7 @@ fn random(pauses: Pauses, every: u32) -> (u64, u64) {
             let qpn = rng.usize(..QPS) * rng.usize(..2);
             let kind = [Kind::Ack, Kind::Ack, Kind::Ack, Kind::Nak, Kind::Timeout][rng.usize(..5)];
             let long = rng.u8(..8) == 0;
-            // nothing is heard of a queue pair in RESET
+            // a queue pair in RESET has no events
             event = (in_reset != Some(qpn)).then_some((
                 qpn,
                 Event {
