@@ -6,6 +6,7 @@ use ferroce_proto::abi::regs::REGISTERS;
 
 use super::bar::{SWIFT_ALPHA, SWIFT_BETA, SWIFT_RANGE, SWIFT_STEP, SWIFT_TARGET};
 use super::register_access::RegisterAccess;
+use crate::cell::count::one_at_least;
 use crate::prelude::*;
 use crate::transport::congestion::swift_types::SwiftParams;
 
@@ -52,7 +53,7 @@ fn share(given: Bits<11>) -> Bits<11> {
 /// 20 bits of nanoseconds with a number of packets above them, 1 at least.
 #[kernel_fn]
 fn with_packets(data: Bits<32>) -> Bits<32> {
-    data.replace_bit(20, data.bit(20) | !data.slice::<12>(20).any())
+    data.low::<20>().resize::<32>() | (one_at_least(data.slice::<12>(20)).resize::<32>() << 20)
 }
 
 /// 20 bits of nanoseconds with a share above them.
@@ -83,18 +84,13 @@ impl Logic for SwiftCsr {
                     alpha = with_packets(data);
                 }
                 SWIFT_BETA => {
-                    let least = share(data.slice::<11>(20));
-                    let some = least.replace_bit(0, least.bit(0) | !least.any());
-                    beta = with_share(data.low::<20>(), some);
+                    let least = one_at_least(share(data.slice::<11>(20)));
+                    beta = with_share(data.low::<20>(), least);
                 }
                 SWIFT_STEP => {
-                    let ai = data.low::<16>();
-                    let some = ai.replace_bit(0, ai.bit(0) | !ai.any());
-                    let count: Bits<3> = data.slice::<3>(27);
-                    let timeouts = count.replace_bit(0, count.bit(0) | !count.any());
-                    steps = some.resize::<30>()
+                    steps = one_at_least(data.low::<16>()).resize::<30>()
                         | (share(data.slice::<11>(16)).resize::<30>() << 16)
-                        | (timeouts.resize::<30>() << 27);
+                        | (one_at_least(data.slice::<3>(27)).resize::<30>() << 27);
                 }
                 _ => {}
             }

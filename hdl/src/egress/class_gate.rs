@@ -9,7 +9,7 @@
 //! queue of control.
 //!
 //! Latency: a cycle, of a CNP two; the bound has what starts until they are seen.
-use super::class_of::{class_of_priority, priority_of};
+use super::class_of::{class_bit, class_of_priority, priority_of};
 use super::types::ClassSetup;
 use super::{CLASSES, LOG_BYTES, LOG_CONTROL};
 use crate::prelude::*;
@@ -102,13 +102,13 @@ impl<const K: usize> Logic for ClassGate<K> {
         acks_q = waits;
         acks_wait = acks_q;
         cnp_prio = priority_of(classes, cnp_dscp, true, cnp_pcp);
-        let tagged = class_of_priority(classes, cnp_prio);
-        let untagged = class_of_priority(classes, classes.default_prio);
-        let mut of_cnps = bits::<CLASSES>(0);
-        for c in 0..CLASSES {
-            of_cnps = of_cnps.replace_bit(c, (tagged == c) | (classes.by_pcp & (untagged == c)));
-        }
-        cnp_classes = of_cnps;
+        let tagged = class_bit(class_of_priority(classes, cnp_prio));
+        let untagged = class_bit(class_of_priority(classes, classes.default_prio));
+        cnp_classes = if classes.by_pcp {
+            tagged | untagged
+        } else {
+            tagged
+        };
         cnps_q = (cnp_classes & acks_q).any();
         cnps_wait = cnps_q;
     }

@@ -1,5 +1,6 @@
 //! Class of a packet: its DSCP or PCP gives the priority, that the class (IEEE 802.1Q; the DSCP of RFC 2474 is the upper six bits of
 //! the traffic class). A look-up a cycle; 2 cycles.
+use super::CLASSES;
 use super::types::ClassSetup;
 use crate::prelude::*;
 
@@ -21,6 +22,12 @@ pub fn priority_of(setup: ClassSetup, dscp: Bits<6>, has_tag: Bit, pcp: Bits<3>)
 pub fn class_of_priority(setup: ClassSetup, prio: Bits<3>) -> Bits<2> {
     let class = setup.prio_class.slice::<2>(prio.resize::<5>() * 4);
     class
+}
+
+/// A class as one bit of all of them.
+#[kernel_fn]
+pub fn class_bit(packet_class: Bits<2>) -> Bits<CLASSES> {
+    bits::<CLASSES>(1) << packet_class
 }
 
 /// The look-up.

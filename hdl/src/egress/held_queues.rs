@@ -10,6 +10,7 @@
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
 use crate::egress::CLASSES;
+use crate::egress::class_of::class_bit;
 use crate::prelude::*;
 
 payload! {
@@ -56,12 +57,7 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
     #[kernel]
     fn update(&mut self) {
         let head = waiting.m.payload;
-        let mut opens = retries;
-        for c in 0..CLASSES {
-            if (head.packet_class == c) & !closed.bit(c) {
-                opens = true;
-            }
-        }
+        let opens = retries | (class_bit(head.packet_class) & !closed).any();
         // what comes goes before what goes round
         let looks = waiting.m.valid & !push & !out & since.bit(4);
         let leaves = looks & opens;

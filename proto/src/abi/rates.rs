@@ -59,11 +59,16 @@ pub struct SwiftField {
 }
 
 impl SwiftField {
+    /// Bits that hold any value of it, from bit 0 on.
+    #[must_use]
+    pub const fn mask(&self) -> u32 {
+        u32::MAX >> self.greatest.leading_zeros()
+    }
+
     /// The value in a register that is written.
     #[must_use]
     pub fn value(&self, register: u32) -> u32 {
-        let bits = u32::MAX >> self.greatest.leading_zeros();
-        (register >> self.at & bits).clamp(self.least, self.greatest)
+        (register >> self.at & self.mask()).clamp(self.least, self.greatest)
     }
 }
 

@@ -81,8 +81,8 @@ pub(super) struct Pacing {
     limit: u32,
     /// What congestion control remembers since the first CNP.
     control: Option<Box<Dcqcn>>,
-    /// Congestion control by round trips, if that is chosen, and log2 of the path MTU.
-    swift: Option<Box<(Swift, u32)>>,
+    /// Congestion control by round trips, if that is chosen.
+    swift: Option<Box<Swift>>,
     /// The rate, Mb/s, if there is one.
     rate: Option<u32>,
     requests: Pace,
@@ -115,16 +115,13 @@ impl Pacing {
     /// The send queue starts afresh: by round trips, if its image says so.
     pub(super) fn choose(&mut self, env: &Env, ctx: &SqCtx) {
         let mtu = Mtu::from_code(ctx.mtu).filter(|_| ctx.swift && ctx.qp_type == qp_type::RC);
-        self.swift = mtu.map(|mtu| {
-            let log = mtu.log2();
-            Box::new((Swift::new(params(env, log)), log))
-        });
+        self.swift = mtu.map(|mtu| Box::new(Swift::new(params(env, mtu.log2()))));
     }
 
     /// What the next event of Swift is to find, in nanoseconds too.
     fn swift(&mut self, env: &Env) -> Option<(&mut Swift, u64)> {
-        let (swift, log) = self.swift.as_deref_mut()?;
-        swift.set(params(env, *log));
+        let swift = self.swift.as_deref_mut()?;
+        swift.set(params(env, swift.params().log_packet));
         Some((swift, env.now * NS_PER_CYCLE))
     }
 
@@ -151,7 +148,7 @@ impl Pacing {
 
     /// PSNs that congestion control lets be outstanding; `None`: any number.
     pub(super) fn window(&self) -> Option<u32> {
-        self.swift.as_ref().map(|swift| swift.0.packets())
+        self.swift.as_ref().map(|swift| swift.packets())
     }
 
     /// A CNP of the peer arrived.
@@ -199,7 +196,7 @@ impl Pacing {
             control.is_limited().then(|| control.rate_mbps())
         });
         let limit = (self.limit > 0).then_some(self.limit);
-        let swift = self.swift.as_ref().and_then(|swift| swift.0.rate_mbps());
+        let swift = self.swift.as_ref().and_then(|swift| swift.rate_mbps());
         let rate = control.into_iter().chain(swift).chain(limit).min();
         if rate != self.rate {
             self.rate = rate;

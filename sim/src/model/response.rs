@@ -22,12 +22,12 @@ enum Answer {
     Failed(u8),
 }
 
-/// Most bytes that are heard of at once.
+/// Most bytes of one event.
 const BYTES_MAX: u64 = (1 << 24) - 1;
 
-/// What congestion control hears of a response.
+/// A response as congestion control takes it.
 #[derive(Default)]
-struct Heard {
+struct Feedback {
     /// It makes the queue pair send again.
     goes_back: bool,
     /// Its round trip in cycles, if it was measured.
@@ -35,26 +35,26 @@ struct Heard {
 }
 
 impl QueuePair {
-    /// A response arrived: what it does, and what congestion control hears of it.
+    /// A response arrived: what it does, and its event of congestion control.
     pub(super) fn response(&mut self, env: &mut Env, packet: &Received) {
         let before = self.sq.una;
-        let heard = self.take_response(env, packet);
+        let feedback = self.take_response(env, packet);
         let acknowledged = self.sq.una.since(before) as u64;
-        if heard.goes_back {
+        if feedback.goes_back {
             self.sq.pacing.on_nak(env);
         } else if acknowledged > 0 {
             let bytes = (acknowledged << self.sq.mtu().log2()).min(BYTES_MAX);
-            self.sq.pacing.on_ack(env, bytes as u32, heard.rtt);
+            self.sq.pacing.on_ack(env, bytes as u32, feedback.rtt);
         }
     }
 
-    fn take_response(&mut self, env: &mut Env, packet: &Received) -> Heard {
-        let mut heard = Heard::default();
+    fn take_response(&mut self, env: &mut Env, packet: &Received) -> Feedback {
+        let mut feedback = Feedback::default();
         let psn = packet.bth.psn;
         // Neither what has not left nor what is acknowledged already can be answered.
         if psn.since(self.sq.left) >= 0 || psn.since(self.sq.una) < 0 {
             env.stats.count(stats::RX_GHOST_ACKS);
-            return heard;
+            return feedback;
         }
         let answer = answer(packet.ext.aeth);
         count(env, packet, &answer);
@@ -65,29 +65,29 @@ impl QueuePair {
         if let Some(missing) = self.unanswered() {
             let past_missing = psn.since(missing);
             if past_missing > 0 || (past_missing == 0 && good && !data) {
-                heard.goes_back = self.implied_nak(env, missing);
-                return heard;
+                feedback.goes_back = self.implied_nak(env, missing);
+                return feedback;
             }
         }
         if data {
             self.answer(env, packet);
-            return heard;
+            return feedback;
         }
         let (to, syndrome) = (if good { psn.next() } else { psn }, packet.ext.aeth);
         let syndrome = syndrome.map_or(0, |aeth| aeth.syndrome.bits());
         if good {
-            heard.rtt = self.sq.trip.sample(env, to);
+            feedback.rtt = self.sq.trip.sample(env, to);
         }
         self.advance(env, to);
         match answer {
             Answer::Good => {}
             // A NAK for a later packet of the same flight does not shorten the wait.
             Answer::Resend if self.sq.retry.is_waiting() => {}
-            Answer::Resend => heard.goes_back = self.retry(env),
+            Answer::Resend => feedback.goes_back = self.retry(env),
             Answer::NotReady { timer } => self.retry_later(env, timer, syndrome),
             Answer::Failed(status) => self.fail_oldest(env, status, syndrome),
         }
-        heard
+        feedback
     }
 
     /// The first PSN that only a READ or atomic response acknowledges.

@@ -114,7 +114,7 @@ impl Rig {
         }
     }
 
-    /// Time passes for nobody meanwhile.
+    /// Time stands meanwhile.
     fn check(&mut self) {
         self.settle();
         for (qpn, reference) in self.references.iter().enumerate() {

@@ -126,7 +126,7 @@ fn a_look_of_a_ring_that_changes() {
     }
 }
 
-/// Numbers of rounds come again: what a look of long ago told is forgotten by then.
+/// Numbers of rounds come again: the answer to a look of long ago is forgotten by then.
 #[test]
 fn a_round_of_the_same_number() {
     for rounds in 0..40 {

@@ -52,7 +52,7 @@ fn set(host: &mut ferroce_sim::testhost::Host, values: &[(&str, u32)]) {
         let mut fields = SWIFT_FIELDS.iter();
         let field = fields.find(|f| f.name == *name).expect("a parameter");
         let old = host.read32(field.register);
-        let bits = u32::MAX >> field.greatest.leading_zeros() << field.at;
+        let bits = field.mask() << field.at;
         host.write32(field.register, old & !bits | value << field.at);
     }
 }

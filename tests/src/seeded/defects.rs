@@ -371,7 +371,7 @@ pub const DEFECTS: &[Defect] = &[
         changes: &[
             change(
                 "reply_table",
-                "assign closed_2_d = |(class_bit_bit_1 & closed);",
+                "assign closed_2_d = |(of_class & closed);",
                 "1'b0",
             ),
             change(
@@ -387,7 +387,7 @@ pub const DEFECTS: &[Defect] = &[
         case: Some("pause_of_many_acknowledgements"),
         changes: &[change(
             "reply_table",
-            "assign ack_waits_2_d = |(class_bit_bit_2 & acks_wait);",
+            "assign ack_waits_2_d = |(of_class & acks_wait);",
             "1'b0",
         )],
     },

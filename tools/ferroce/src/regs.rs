@@ -112,8 +112,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
             let own = SWIFT_FIELDS
                 .iter()
                 .filter(|f| f.register == register.offset);
-            let width = |greatest: u32| (u32::BITS - greatest.leading_zeros()) as usize;
-            own.map(|f| (f.name, f.at as usize, width(f.greatest)))
+            own.map(|f| (f.name, f.at as usize, f.mask().count_ones() as usize))
                 .collect()
         }
         regs::TRUST => laid_out(Trust::FIELDS),

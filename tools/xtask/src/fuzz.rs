@@ -256,7 +256,7 @@ impl Fuzzing {
     }
 }
 
-/// The number rest_of the last `word`.
+/// The number behind the last `word`.
 fn number(lines: &[String], word: &str) -> Option<u64> {
     let found = lines.iter().rev().find_map(|line| line.split_once(word));
     found?.1.split_whitespace().next()?.parse().ok()

@@ -55,7 +55,7 @@ pub struct CqLooks<const W: usize, const C: usize> {
     /// Tokens in line.
     pub in_line: Signal<In, Bits<9>>,
     /// Stage X: a look is final for the token.
-    pub looked: Signal<Out, Bit>,
+    pub settled: Signal<Out, Bit>,
     /// Stage X: a look may begin.
     pub may_ask: Signal<Out, Bit>,
 
@@ -95,7 +95,7 @@ impl<const W: usize, const C: usize> Logic for CqLooks<W, C> {
         rounds.raddr = addr;
         known = rounds.rdata.valid & (rounds.rdata.payload == round);
         let is_known = known & of_round;
-        looked = is_known;
+        settled = is_known;
         may_ask = !reader.reading & !is_known;
 
         // stage X

@@ -254,7 +254,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
 
         // stage X
         copy!(queues <= self; op, live, doorbell, token, commanded);
-        copy!(queues <= looks; looked, may_ask, updates, taken);
+        copy!(queues <= looks; settled, may_ask, updates, taken);
         queues.command = command.payload;
         let decision = queues.decision;
         command.ready = commanding;

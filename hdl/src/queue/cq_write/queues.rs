@@ -35,7 +35,7 @@ pub struct CqQueues<const C: usize> {
     /// The completion.
     pub token: Signal<In, CqToken>,
     /// See [`CqTerms`].
-    pub looked: Signal<In, Bit>,
+    pub settled: Signal<In, Bit>,
     /// See [`CqTerms`].
     pub may_ask: Signal<In, Bit>,
     /// See [`CqTerms`].
@@ -122,7 +122,7 @@ impl<const C: usize> Logic for CqQueues<C> {
             level: level,
             waiting: waiting,
             ahead: ahead,
-            looked: looked,
+            settled: settled,
             may_ask: may_ask,
             updates: updates,
             taken: taken,

@@ -38,7 +38,7 @@ payload! {
         /// Entries that a doorbell asks for and that are there.
         ahead: Bits<24>,
         /// What is known is final for the token ([`looks`](super::looks)).
-        looked: Bit,
+        settled: Bit,
         /// A read may begin.
         may_ask: Bit,
         /// Update: the read succeeded, and the queue is the same.
@@ -106,8 +106,8 @@ impl Logic for CqRules {
         let usable = state.open & !state.overflowed;
         let completing = valid & (op == CqOp::Token) & !token.marker;
         let accepts = usable & !full & !token.marker;
-        let overflows = usable & full & terms.looked & !token.marker;
-        let waits = usable & full & !terms.looked;
+        let overflows = usable & full & terms.settled & !token.marker;
+        let waits = usable & full & !terms.settled;
         let fits = terms.waiting.bit(23) | !(terms.waiting & !terms.mask).any();
         let solicited = token.solicited | token.status.any();
         let is_ahead = terms.ahead.any() & !terms.ahead.bit(23);

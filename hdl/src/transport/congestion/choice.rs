@@ -33,8 +33,8 @@ pub struct Choice<const Q: usize> {
     held: Dff<CongestionEvent>,
     /// Cycles for which a Reset waits.
     waits: Reg<Bits<3>>,
-    told_dcqcn: Reg<Bit>,
-    told_swift: Reg<Bit>,
+    dcqcn_has: Reg<Bit>,
+    swift_has: Reg<Bit>,
     came: Reg<Bit>,
     came_event: Dff<CongestionEvent>,
     swift_q: Reg<Valid<CongestionEvent>>,
@@ -53,19 +53,19 @@ impl<const Q: usize> Logic for Choice<Q> {
         let resets = holds & (kind == CongestionEventKind::Reset);
         let goes = resets & !waits.any();
         let drops = (kind == CongestionEventKind::Cnp) & chosen.rdata;
-        dcqcn.valid = (holds & !resets & !drops) | (goes & !told_dcqcn);
+        dcqcn.valid = (holds & !resets & !drops) | (goes & !dcqcn_has);
         dcqcn.payload = held;
-        swift_resets.valid = goes & !told_swift;
+        swift_resets.valid = goes & !swift_has;
         swift_resets.payload = held;
-        let dcqcn_knows = told_dcqcn | dcqcn.ready;
-        let swift_knows = told_swift | swift_resets.ready;
+        let dcqcn_done = dcqcn_has | dcqcn.ready;
+        let swift_done = swift_has | swift_resets.ready;
         let done = if resets {
-            goes & dcqcn_knows & swift_knows
+            goes & dcqcn_done & swift_done
         } else {
             drops | dcqcn.ready
         };
-        told_dcqcn = goes & dcqcn_knows & !done;
-        told_swift = goes & swift_knows & !done;
+        dcqcn_has = goes & dcqcn_done & !done;
+        swift_has = goes & swift_done & !done;
         if waits.any() {
             waits = waits - 1;
         }
@@ -81,21 +81,20 @@ impl<const Q: usize> Logic for Choice<Q> {
         }
         chosen.re = takes;
         chosen.raddr = s.payload.qpn.low::<Q>();
-        chosen.we = resets | !swept;
-        chosen.waddr = held.qpn.low::<Q>();
-        chosen.wdata = held.packet.any();
         chosen_too.re = true;
         chosen_too.raddr = feedback.payload.qpn.low::<Q>();
-        chosen_too.we = resets | !swept;
-        chosen_too.waddr = held.qpn.low::<Q>();
-        chosen_too.wdata = held.packet.any();
+        let writes = resets | !swept;
+        let at = if swept { held.qpn.low::<Q>() } else { sweep };
+        let is_swift = swept & held.packet.any();
+        chosen.we = writes;
+        chosen.waddr = at;
+        chosen.wdata = is_swift;
+        chosen_too.we = writes;
+        chosen_too.waddr = at;
+        chosen_too.wdata = is_swift;
         if !swept {
             sweep = sweep + 1;
             swept = sweep.all();
-            chosen.waddr = sweep;
-            chosen.wdata = false;
-            chosen_too.waddr = sweep;
-            chosen_too.wdata = false;
         }
         ready = swept;
 

@@ -18,6 +18,7 @@ use super::scale::Scale;
 use super::swift_aim::SwiftAim;
 use super::swift_types::*;
 use super::types::*;
+use crate::cell::count::one_at_least;
 use crate::prelude::*;
 
 /// Bytes a nanosecond times this are Mb/s.
@@ -160,9 +161,8 @@ fn clamped(cwnd: Bits<32>, least: Bits<32>, most: Bits<32>) -> Bits<32> {
 /// PSNs of a window, 1 at least; 0 if the queue pair is not Swift's.
 #[kernel_fn]
 fn psns_of(window: Bits<24>, packet: Bits<4>, own: Bit) -> Bits<16> {
-    let psns = (window >> packet).low::<16>();
     if own {
-        psns.replace_bit(0, psns.bit(0) | !psns.any())
+        one_at_least((window >> packet).low::<16>())
     } else {
         bits::<16>(0)
     }
@@ -180,7 +180,7 @@ fn bounded(rate: Bits<44>) -> Bits<20> {
     if rate.slice::<24>(20).any() {
         bits::<20>(0xf_ffff)
     } else {
-        rate.low::<20>().replace_bit(0, rate.bit(0) | !rate.any())
+        one_at_least(rate.low::<20>())
     }
 }
 

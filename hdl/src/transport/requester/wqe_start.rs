@@ -22,7 +22,7 @@ use super::part_count::PartCount;
 use super::send_types::{CheckedWqe, GrantedWqe, KeyDone, KeyRequest};
 use crate::bus::types::{Activity, KeyChange};
 use crate::egress::CLASSES;
-use crate::egress::class_of::class_of_priority;
+use crate::egress::class_of::{class_bit, class_of_priority};
 use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
@@ -80,11 +80,7 @@ impl Logic for WqeStart {
     #[kernel]
     fn update(&mut self) {
         // ask
-        let packet_class = class_of_priority(classes, s.payload.prio);
-        let mut of = bits::<CLASSES>(0);
-        for c in 0..CLASSES {
-            of = of.replace_bit(c, packet_class == c);
-        }
+        let of = class_bit(class_of_priority(classes, s.payload.prio));
         let needs = !s.payload.own & !s.payload.status.any() & !s.payload.incomplete;
         let closes = needs & (of & closed).any();
         // a queue that is full for a moment is waited for

@@ -37,9 +37,7 @@ impl Swift {
     /// If a parameter is out of range (see [`SwiftParams::check`]).
     #[must_use]
     pub fn new(params: SwiftParams) -> Self {
-        if let Err(error) = params.check() {
-            panic!("{error}");
-        }
+        let params = valid(params);
         let state = SwiftState {
             cwnd: u64::from(params.initial_cwnd) << (params.log_packet + FRACTION),
             ..SwiftState::default()
@@ -54,10 +52,13 @@ impl Swift {
     /// # Panics
     /// If a parameter is out of range (see [`SwiftParams::check`]).
     pub fn set(&mut self, params: SwiftParams) {
-        if let Err(error) = params.check() {
-            panic!("{error}");
-        }
-        self.params = params;
+        self.params = valid(params);
+    }
+
+    /// Its parameters.
+    #[must_use]
+    pub const fn params(&self) -> SwiftParams {
+        self.params
     }
 
     /// `bytes` were acknowledged. `rtt_ns` is the round trip of the latest of these packets, if it was measured. Without it the one
@@ -176,6 +177,14 @@ impl Swift {
             .cwnd
             .clamp(least, most.min(SwiftParams::CWND_MAX));
     }
+}
+
+/// `params`, which are in range.
+fn valid(params: SwiftParams) -> SwiftParams {
+    if let Err(error) = params.check() {
+        panic!("{error}");
+    }
+    params
 }
 
 /// 1024 divided by the square root of a number of 1/1024 packets, within 1.6 %: a table of 64 values.

@@ -187,7 +187,7 @@ pub(crate) struct Rig {
     pub(crate) feedback: Vec<Feedback>,
 }
 
-/// What congestion control is told: kind, queue pair, bytes, round trip.
+/// Events of congestion control: kind, queue pair, bytes, round trip.
 pub(crate) type Feedback = [u64; 4];
 
 impl Rig {

@@ -17,7 +17,7 @@ use crate::bus::types::PlaceError;
 use crate::bus::types::image::AvCtx;
 use crate::bus::valid::Valid;
 use crate::egress::CLASSES;
-use crate::egress::class_of::{class_of_priority, priority_of};
+use crate::egress::class_of::{class_bit, class_of_priority, priority_of};
 use crate::egress::path_marks::PathMarks;
 use crate::egress::types::ClassSetup;
 use crate::prelude::*;
@@ -25,14 +25,6 @@ use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::wire::Opcode;
 
 const RC_ACK: u64 = Opcode::RcAck.code() as u64;
-
-/// The class of a priority, a bit of each; none of packets to the port itself.
-#[kernel_fn]
-fn class_bit(setup: ClassSetup, prio: Bits<3>, own: Bit) -> Bits<4> {
-    let packet_class = class_of_priority(setup, prio);
-    let bit: Bits<4> = if own { 0 } else { bits::<4>(1) << packet_class };
-    bit
-}
 
 /// State of 2^Q queue pairs.
 #[derive(Block)]
@@ -179,11 +171,10 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         table.addr = op_0.qpn.low::<Q>();
         op_1 = op_0;
         word_1 = word_0;
-        let less = word_0.len - 1;
         packets_less_1 = if !word_0.len.any() {
             0
         } else {
-            ((less >> 7) >> word_0.mtu).resize::<24>()
+            (((word_0.len - 1) >> 7) >> word_0.mtu).resize::<24>()
         };
         op_2 = op_1;
         word_2 = word_1;
@@ -199,10 +190,17 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         let mark = marks.mark;
         prio_1 = priority_of(classes, mark.dscp, mark.tagged, mark.pcp);
         own_1 = mark.own;
-        class_2 = class_of_priority(classes, prio_1);
-        of_class_2 = class_bit(classes, prio_1, own_1);
-        closed_2 = (class_bit(classes, prio_1, own_1) & closed).any();
-        ack_waits_2 = (class_bit(classes, prio_1, own_1) & acks_wait).any();
+        let packet_class = class_of_priority(classes, prio_1);
+        // packets to the port itself are of none
+        let of_class = if own_1 {
+            bits::<CLASSES>(0)
+        } else {
+            class_bit(packet_class)
+        };
+        class_2 = packet_class;
+        of_class_2 = of_class;
+        closed_2 = (of_class & closed).any();
+        ack_waits_2 = (of_class & acks_wait).any();
 
         let state = table.current;
         order.psn = op_1.psn;
