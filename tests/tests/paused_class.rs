@@ -1,6 +1,7 @@
 //! A paused class takes nothing from another: neither what of it is under way, nor what would follow.
 use std::rc::Rc;
 
+use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head};
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::Mtu;
 use ferroce_sim::ethernet::pause::Pause;
@@ -27,25 +28,44 @@ struct Flood {
     reads: usize,
     /// WRITEs of 8 bytes of each of the [`WRITERS`] that it acknowledges.
     acks: usize,
+    /// Frames of its host.
+    frames: usize,
 }
 
-const FLOODS: [Flood; 4] = [
-    flood(8, 0, 0),
-    flood(0, 16, 0),
-    flood(8, 16, 0),
-    flood(0, 0, 120),
+const FLOODS: [Flood; 6] = [
+    flood(8, 0, 0, 0),
+    flood(0, 16, 0, 0),
+    flood(8, 16, 0, 0),
+    flood(0, 0, 120, 0),
+    flood(0, 0, 0, 250),
+    flood(8, 16, 0, 250),
 ];
 
-const fn flood(writes: usize, reads: usize, acks: usize) -> Flood {
+const fn flood(writes: usize, reads: usize, acks: usize, frames: usize) -> Flood {
     Flood {
         writes,
         reads,
         acks,
+        frames,
     }
 }
 
+/// Slots of the ring of the host's frames.
+const RING: Config = Config {
+    log_slots: 8,
+    large: false,
+    on: true,
+};
+/// Bytes of each of these, and where they have their type.
+const FRAME: usize = 1514;
+const TYPE: std::ops::Range<usize> = 12..14;
+/// The type: of no protocol, so their DSCP counts as 0 (IEEE 802, local experimental EtherType 1).
+const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
+
 struct Bench {
     pair: Pair,
+    /// Of the first card.
+    ring: u64,
     source: Mr,
     sinks: [Mr; 2],
     paused: (u32, u32),
@@ -76,10 +96,16 @@ fn bench(engine: &verilator::Model) -> Bench {
         .map(|_| pair.connect(options, options))
         .collect();
     pair.a.write32(regs::PFC_CONFIG, 0xff);
+    let ring = pair.a.alloc((2 * RING.slot_bytes()) << RING.log_slots);
+    pair.a.write32(regs::EXC_BASE_LO, ring as u32);
+    pair.a.write32(regs::EXC_BASE_HI, (ring >> 32) as u32);
+    pair.a
+        .write32(regs::EXC_CONFIG, u32::from_le_bytes(RING.emit()));
     let source = pair.a.create_mr(&pattern(LENGTH, 1), Rights::ALL);
     let sinks = [(); 2].map(|()| pair.b.create_mr(&vec![0; LENGTH], Rights::ALL));
     Bench {
         pair,
+        ring,
         source,
         sinks,
         paused,
@@ -102,8 +128,24 @@ impl Bench {
         }
     }
 
-    /// Begins what is acknowledged.
+    /// Begins what is acknowledged, and gives the first card frames of its host, which are numbered.
     fn write(&mut self, flood: Flood) {
+        let to = self.pair.b.mac;
+        let host = &mut self.pair.a;
+        for i in 0..flood.frames {
+            let slot = self.ring + (((1 << RING.log_slots) + i) * RING.slot_bytes()) as u64;
+            let mut frame = [to.0, host.mac.0].concat();
+            frame.extend(EXPERIMENTAL);
+            frame.push(i as u8);
+            frame.resize(FRAME, 0);
+            let head = Head {
+                length: FRAME as u16,
+                ..Head::default()
+            };
+            host.write(slot + HEAD_BYTES as u64, &frame);
+            host.write(slot, &head.emit());
+        }
+        host.write32(regs::EXC_TX_PI, flood.frames as u32);
         let work = Work::write(&[self.sinks[1].sge(0, 8)], &self.source, 0);
         for _ in 0..flood.acks {
             for writer in &self.writers {
@@ -169,9 +211,19 @@ fn another_class_keeps_its_rate() {
             bench.pause(0);
             complete(&mut bench, Side::A, flood.writes);
             complete(&mut bench, Side::B, flood.reads + WRITERS * flood.acks);
-            if flood.acks == 0 {
+            if flood.writes + flood.reads > 0 {
                 assert_eq!(bench.pair.b.contents(&bench.sinks[0]), pattern(LENGTH, 1));
             }
+            bench.pair.settle();
+            let frames = bench
+                .pair
+                .sent
+                .iter()
+                .filter(|(side, frame)| *side == Side::A && frame[TYPE] == EXPERIMENTAL);
+            let numbers: Vec<_> = frames
+                .map(|(_, frame)| usize::from(frame[TYPE.end]))
+                .collect();
+            assert_eq!(numbers, Vec::from_iter(0..flood.frames));
         }
     }
 }

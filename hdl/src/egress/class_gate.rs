@@ -1,5 +1,5 @@
-//! Classes of which nothing is to start: those that are paused, and those whose queue of data may not have room for all that is under
-//! way.
+//! Classes of which nothing is to start: those that are paused, those whose queue of data may not have room for all that is under
+//! way, and those of which a frame of the host waits for room ([`host_gate`](super::host_gate)).
 //!
 //! What is under way is bounded, whatever class it is of ([`UNDER_WAY`]). While a class is not `closed` its queue has room for all of
 //! that. So what was granted before it closed finds room, and holds up no other class, however long the pause.
@@ -33,7 +33,7 @@ const PIPELINES: u64 = 64;
 pub const UNDER_WAY: u64 =
     MOST_AHEAD + 2 * (REQUESTS + RESPONSES) + PAYLOAD + UNSEEN * LARGEST + PIPELINES;
 /// Units of room that acknowledgements may take of a queue of data whose class is closed already.
-const OF_ACKS: u64 = 64;
+pub const OF_ACKS: u64 = 64;
 // 128 units may wait for the wire while all classes are open
 const _: () = assert!(UNDER_WAY + OF_ACKS + 128 <= ((1 << LOG_BYTES) - (1 << LOG_CONTROL)) / 64);
 /// Units of room in the queue of control from which on an acknowledgement or a CNP may leave: one for each that is under way.
@@ -56,6 +56,8 @@ pub struct ClassGate<const K: usize> {
     pub cnp_pcp: Signal<In, Bits<3>>,
     /// Classes that are paused.
     pub shut: Signal<In, Bits<CLASSES>>,
+    /// Classes of which a frame of the host waits.
+    pub wanted: Signal<In, Bits<CLASSES>>,
     /// Classes whose queue of data holds a response.
     pub responds: Signal<In, Bits<CLASSES>>,
     /// Classes of which no request and no turn of responses is to start.
@@ -87,7 +89,7 @@ impl<const K: usize> Logic for ClassGate<K> {
 
     #[kernel]
     fn update(&mut self) {
-        let mut closes = shut;
+        let mut closes = shut | wanted;
         let mut waits = shut;
         for c in 0..CLASSES {
             if room[c] < Self::MORE {

@@ -8,6 +8,7 @@ pub mod class_port;
 pub mod class_queue;
 pub mod class_turn;
 pub mod held_queues;
+pub mod host_gate;
 pub mod passage;
 pub mod path_marks;
 pub mod pause_in;

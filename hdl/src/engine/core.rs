@@ -159,7 +159,6 @@ impl<
         forward!(exceptions.s_axis <= transmit.m_axis_tx);
         exceptions.s_mark = transmit.mark;
         forward!(egress.s_axis <= exceptions.m_axis);
-        egress.mark = exceptions.m_mark;
         forward!(m_axis_tx <= egress.m_axis_tx);
         copy!(egress <= self; classes, notify, pause_req, stall);
         pause_ack = egress.pause_ack;
@@ -173,6 +172,8 @@ impl<
         copy!(exceptions <= self; enable, classes);
         copy!(exceptions <= receive; raw, raw_data);
         exceptions.other = transmit.tx_frames;
+        copy!(egress <= exceptions; mark, host_waits, host_class, host_beats);
+        exceptions.host_may_leave = egress.host_may_leave;
         exception_status.tx_consumer = exceptions.consumer;
         exception_status.busy = exceptions.busy;
 
@@ -189,10 +190,9 @@ impl<
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
         copy!(receive <= transmit; response_rate, response_room, response_read_done, response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
-        receive.sq_failed = transmit.close_valid;
+        copy!(receive <= transmit; close_valid, close_qpn);
         // both of the stage that does the command, which is answered before the next one comes
         receive.sq_reset = transmit.sq_query_valid & control.sq_command.payload.reset;
-        receive.sq_qpn = transmit.close_qpn;
 
         // host memory
         forward!(m_axi <= host.m_axi);

@@ -3,6 +3,7 @@
 //! ```text
 //!  s_axis, mark ─► loopback ─┬─► class_entry ─► class_port ─► m_axis_tx
 //!                            └─► own                 │ room, pauses ─► class_gate ─► closed, acks_wait, cnps_wait
+//!                                              │ room ─► host_gate ─► host_may_leave
 //!                                                    │ departed
 //!  started ─► passage ◄──────────────────────────────┘
 //!                └─► left
@@ -12,6 +13,7 @@ use crate::bus::valid::Valid;
 use crate::egress::class_entry::ClassEntry;
 use crate::egress::class_gate::ClassGate;
 use crate::egress::class_port::ClassPort;
+use crate::egress::host_gate::HostGate;
 use crate::egress::passage::Passage;
 use crate::egress::types::{ClassSetup, FrameMark, Space};
 use crate::egress::{CLASSES, QUEUES};
@@ -49,6 +51,14 @@ pub struct EgressSide<
     pub pause_ack: Signal<Out, Bits<8>>,
     /// What the host says of CNPs.
     pub notify: Signal<In, NotifySetup>,
+    /// A frame of the host waits.
+    pub host_waits: Signal<In, Bit>,
+    /// Its class.
+    pub host_class: Signal<In, Bits<2>>,
+    /// Its beats.
+    pub host_beats: Signal<In, Bits<13>>,
+    /// It may leave.
+    pub host_may_leave: Signal<Out, Bit>,
     /// Classes of which no request and no turn of responses is to start.
     pub closed: Signal<Out, Bits<CLASSES>>,
     /// Classes of which no acknowledgement is to leave.
@@ -85,6 +95,7 @@ pub struct EgressSide<
     entry: ClassEntry<W, K>,
     queues: ClassPort<W, K, A, B, F, T>,
     gate: ClassGate<K>,
+    frame_gate: HostGate<K>,
     way: Passage,
     no_space: Zero<Valid<Space>>,
 }
@@ -117,7 +128,13 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const F: us
         for c in 0..CLASSES {
             gate.room[c] = queues.room[c];
             gate.control_room[c] = queues.room[c + CLASSES];
+            frame_gate.room[c] = queues.room[c];
         }
+        frame_gate.waits = host_waits;
+        frame_gate.packet_class = host_class;
+        frame_gate.beats = host_beats;
+        host_may_leave = frame_gate.may_leave;
+        gate.wanted = frame_gate.wanted;
         gate.shut = queues.shut;
         gate.responds = entry.responds;
         gate.classes = classes;

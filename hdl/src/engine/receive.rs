@@ -76,12 +76,12 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub beats: WriteBeatOut<W, K>,
     /// READs and atomics about to be sent.
     pub issue: StreamIn<ReadIssue>,
-    /// The send queue of `sq_qpn` went into error.
-    pub sq_failed: Signal<In, Bit>,
-    /// The send queue of `sq_qpn` starts afresh.
+    /// The send queue of `close_qpn` went into error.
+    pub close_valid: Signal<In, Bit>,
+    /// The send queue of `close_qpn` starts afresh.
     pub sq_reset: Signal<In, Bit>,
     /// See there.
-    pub sq_qpn: Signal<In, Bits<16>>,
+    pub close_qpn: Signal<In, Bits<16>>,
     /// Responses, for the requester.
     pub answer: StreamOut<Answer>,
     /// Responses to the wire.
@@ -282,9 +282,9 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
             & faults.ready;
 
         forward!(issue <= track.issue);
-        track.failed = sq_failed;
+        track.failed = close_valid;
         track.reset = sq_reset;
-        track.control_qpn = sq_qpn;
+        track.control_qpn = close_qpn;
         track.image_we = tables.sq_we;
         track.image_qpn = tables.qpn.low::<Q>();
         track.image = tables.sq;
@@ -328,7 +328,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
             & events.payload.reset;
         faults.recv_qpn = events.payload.qpn;
         faults.starts_send = sq_reset;
-        faults.send_qpn = sq_qpn;
+        faults.send_qpn = close_qpn;
         faults.look = look;
         refused_since = faults.marks;
 

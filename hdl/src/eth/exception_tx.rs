@@ -1,7 +1,8 @@
 //! Transmit side of the exception queue: frames from the slots of a ring in host memory to the wire.
 //!
 //! One frame at a time: its head is read, then the frame, in reads of at most 4096 bytes, into a buffer that holds the
-//! longest one; then it leaves, a beat a cycle, without a pause of this block's. A slot whose length is not that of a
+//! longest one; then it leaves, when its class has room for it ([`host_gate`](crate::egress::host_gate)), a beat a cycle, without a
+//! pause of this block's. A slot whose length is not that of a
 //! frame (14 bytes up to what a slot holds), or that cannot be read, is passed over.
 //!
 //! `consumer` counts the slots that are read or passed over; it moves before the frame leaves, so that the host may
@@ -45,7 +46,9 @@ pub enum ExceptionTxState {
     Take,
     /// The slot is the host's again.
     Give,
-    /// Sends the frame.
+    /// Waits for room for the frame.
+    Wait,
+    /// Sends it.
     Send,
     /// Lets comparisons catch up.
     Rest,
@@ -71,6 +74,12 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     pub m_axis: AxisOut<W, K>,
     /// Class of the frame.
     pub packet_class: Signal<Out, Bits<2>>,
+    /// A frame waits for room.
+    pub waits: Signal<Out, Bit>,
+    /// Its beats.
+    pub beats: Signal<Out, Bits<13>>,
+    /// It may leave.
+    pub may_leave: Signal<In, Bit>,
     /// A frame is counted elsewhere in this cycle.
     pub other: Signal<In, Bit>,
     /// A frame has left; one cycle.
@@ -124,6 +133,17 @@ impl<const W: usize, const K: usize, const A: usize> ExceptionTx<W, K, A> {
 const PART: u64 = 4096;
 const SHORTEST: u64 = MIN_FRAME as u64;
 const HEAD_READ: u64 = 8;
+
+/// Bytes of the next read.
+#[kernel_fn]
+fn part_of(rest: Bits<16>) -> Bits<13> {
+    let part: Bits<13> = if rest > PART {
+        PART
+    } else {
+        rest.resize::<13>()
+    };
+    part
+}
 
 impl<const W: usize, const K: usize, const A: usize> ExceptionTx<W, K, A> {
     fn check() {
@@ -202,10 +222,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
             ExceptionTxState::Check => {
                 addr = addr | HEAD_BYTES;
                 rest = length;
-                asked = length.resize::<13>();
-                if length > PART {
-                    asked = bits::<13>(PART);
-                }
+                asked = part_of(length);
                 left = ((length + Self::MORE) >> Self::LOG_K).resize::<13>();
                 last_keep = !((all << 1) << last_lane);
                 state = ExceptionTxState::Ask;
@@ -222,10 +239,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
                 }
             }
             ExceptionTxState::Take => {
-                asked = rest.resize::<13>();
-                if rest > PART {
-                    asked = bits::<13>(PART);
-                }
+                asked = part_of(rest);
                 ram.we = beat.valid;
                 if beat.valid {
                     fill = fill + 1;
@@ -242,9 +256,14 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
             }
             ExceptionTxState::Give => {
                 done = done + 1;
-                state = ExceptionTxState::Send;
+                state = ExceptionTxState::Wait;
                 if failed {
                     state = ExceptionTxState::Rest;
+                }
+            }
+            ExceptionTxState::Wait => {
+                if may_leave {
+                    state = ExceptionTxState::Send;
                 }
             }
             ExceptionTxState::Send => {
@@ -268,6 +287,8 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
         class.place = fill.resize::<16>();
         class.data = beat.data;
         packet_class = class.packet_class;
+        waits = state == ExceptionTxState::Wait;
+        beats = left;
         ram.re = fetch;
         ram.raddr = drain;
 

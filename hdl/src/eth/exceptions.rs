@@ -27,10 +27,18 @@ pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     pub s_axis: AxisIn<W, K>,
     /// With each beat: what its frame is.
     pub s_mark: Signal<In, FrameMark>,
+    /// A frame of the host waits for room.
+    pub host_waits: Signal<Out, Bit>,
+    /// Its class.
+    pub host_class: Signal<Out, Bits<2>>,
+    /// Its beats.
+    pub host_beats: Signal<Out, Bits<13>>,
+    /// It may leave.
+    pub host_may_leave: Signal<In, Bit>,
     /// All frames.
     pub m_axis: AxisOut<W, K>,
     /// With each beat: what its frame is.
-    pub m_mark: Signal<Out, FrameMark>,
+    pub mark: Signal<Out, FrameMark>,
     /// A frame of the transport is counted in this cycle.
     pub other: Signal<In, Bit>,
     /// Writes of received frames.
@@ -89,6 +97,10 @@ impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, 
         tx.classes = classes;
         tx.enable = enable;
         tx.other = other;
+        host_waits = tx.waits;
+        host_class = tx.packet_class;
+        host_beats = tx.beats;
+        tx.may_leave = host_may_leave;
         forward!(read <= tx.read);
         forward!(beat <= tx.beat);
         sent = tx.sent;
@@ -99,10 +111,10 @@ impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, 
         forward!(s_axis <= mux.s_axis[0]);
         forward!(mux.s_axis[1] <= tx.m_axis);
         forward!(m_axis <= mux.m_axis);
-        m_mark = s_mark;
+        mark = s_mark;
         if mux.second {
-            m_mark = no_mark;
-            m_mark.packet_class = tx.packet_class;
+            mark = no_mark;
+            mark.packet_class = tx.packet_class;
         }
     }
 }

@@ -6,17 +6,17 @@ use ferroce_sim::bench::Bench;
 use ferroce_sim::bench::classes::write_classes;
 
 /// Beats of a unit of 64 bytes.
-const UNIT: u64 = 8;
-/// Units of room that are for ACKs, and that those under way take.
-const OF_ACKS: u64 = 64;
+pub(crate) const UNIT: u64 = 8;
+/// Units of room for ACKs of a class that is closed, and that those under way take.
+pub(crate) const OF_ACKS: u64 = 64;
 const ACKS: u64 = 192;
 
-fn set(bench: &mut Bench, name: &str, value: u64) {
+pub(crate) fn set(bench: &mut Bench, name: &str, value: u64) {
     let input = bench.dut().input(name).unwrap();
     bench.dut_mut().set(input, value);
 }
 
-fn get(bench: &Bench, name: &str) -> u64 {
+pub(crate) fn get(bench: &Bench, name: &str) -> u64 {
     bench.dut().get(bench.dut().output(name).unwrap())
 }
 
@@ -27,13 +27,14 @@ fn nothing_starts_without_room_for_all_that_is_under_way() {
     for _ in 0..2000 {
         let tables = write_classes(&mut bench);
         let rng = bench.rng();
-        let (shut, responds) = (rng.u64(..16), rng.u64(..16));
+        let [shut, responds, wanted] = [(); 3].map(|()| rng.u64(..16));
         let (dscp, pcp) = (rng.u8(..64), rng.u8(..8));
         // about the bounds
         let rooms: [u64; CLASSES] =
             [(); CLASSES].map(|()| UNIT * UNDER_WAY + UNIT * OF_ACKS * rng.u64(..2) - rng.u64(..2));
         let control: [u64; CLASSES] = [(); CLASSES].map(|()| UNIT * ACKS - rng.u64(..2));
         set(&mut bench, "shut", shut);
+        set(&mut bench, "wanted", wanted);
         set(&mut bench, "responds", responds);
         set(&mut bench, "cnp_dscp", dscp.into());
         set(&mut bench, "cnp_pcp", pcp.into());
@@ -47,7 +48,8 @@ fn nothing_starts_without_room_for_all_that_is_under_way() {
         let bits = |of: &dyn Fn(usize) -> bool| -> u64 {
             (0..CLASSES).map(|c| u64::from(of(c)) << c).sum()
         };
-        let closed = bits(&|c| shut >> c & 1 == 1 || rooms[c] < UNIT * (UNDER_WAY + OF_ACKS));
+        let closed =
+            bits(&|c| (shut | wanted) >> c & 1 == 1 || rooms[c] < UNIT * (UNDER_WAY + OF_ACKS));
         let waits = bits(&|c| {
             let behind = responds >> c & 1 == 1 && rooms[c] < UNIT * UNDER_WAY;
             shut >> c & 1 == 1 || control[c] < UNIT * ACKS || behind

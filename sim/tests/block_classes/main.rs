@@ -3,6 +3,7 @@
 mod departure;
 mod entry;
 mod gate;
+mod host_gate;
 mod load;
 mod passage;
 mod peer;

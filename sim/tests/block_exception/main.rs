@@ -3,6 +3,7 @@
 mod host;
 mod pulses;
 mod rig;
+mod room;
 
 use ferroce_proto::abi::exception::{Config, HEAD_BYTES, LARGE_SLOT_BYTES, SLOT_BYTES};
 use ferroce_sim::random::Chance;
@@ -299,6 +300,26 @@ fn frames_start_only_while_enabled() {
         rig.run(500);
         assert_eq!(rig.seen, 0);
         rig.set("enable", 1);
+        rig.settle();
+        assert_eq!(rig.seen, 1);
+    }
+}
+
+#[test]
+fn a_frame_without_room_holds_up_no_packets() {
+    for mut rig in rigs(0.0, 0.0) {
+        rig.host_room.shut = true;
+        rig.on(1, false);
+        let frame = rig.bytes(100);
+        rig.post(&frame, 100, true);
+        rig.run(500);
+        assert!(rig.host_room.waiting, "a frame asks for room");
+        for _ in 0..20 {
+            rig.send_transport(100);
+        }
+        rig.run(1000);
+        assert_eq!((rig.from_transport.len(), rig.seen), (0, 0));
+        rig.host_room.shut = false;
         rig.settle();
         assert_eq!(rig.seen, 1);
     }

@@ -15,6 +15,7 @@ use ferroce_sim::verilator::Output;
 
 use crate::host::{BASE, Memory, Raw, Reader, Writer};
 use crate::pulses::Pulses;
+use crate::room::Room;
 
 /// First byte of the frames of the transport, which tells them from those of the host.
 pub(crate) const TRANSPORT: u8 = 0xaa;
@@ -30,9 +31,11 @@ pub(crate) struct Rig {
     pub(crate) reader: Reader,
     pub(crate) transport: AxisSource,
     wire: AxisSink,
+    pub(crate) host_room: Room,
     pulses: Pulses,
     tables: Tables,
     outputs: [Output; 2],
+    beat_bytes: usize,
     pub(crate) config: Config,
     /// Index of the next slot to look at, and the one last written to the card.
     pub(crate) polled: u16,
@@ -81,16 +84,18 @@ impl Rig {
             transport: AxisSource::new(dut, "s_axis", random::Pauses::new(idle, 3))
                 .expect("a port"),
             wire: AxisSink::new(dut, "m_axis", pauses).expect("a port"),
+            host_room: Room::new(dut),
             pulses: Pulses {
                 outputs: names.map(output),
                 other: dut.input("other").expect("a port"),
                 is_other: false,
                 counts: [0; 6],
-                wire: ["m_axis_tvalid", "m_axis_tlast", "m_mark"].map(output),
+                wire: ["m_axis_tvalid", "m_axis_tlast", "mark"].map(output),
                 marks: BTreeMap::new(),
             },
             tables: Tables::default(),
             outputs: ["consumer", "busy"].map(output),
+            beat_bytes: K,
             bench,
             memory,
             config: Config::default(),
@@ -131,9 +136,10 @@ impl Rig {
             reader,
             transport,
             wire,
+            host_room,
             ..
         } = &mut rig;
-        bench.reset(&mut [raw, writer, reader, transport, wire]);
+        bench.reset(&mut [raw, writer, reader, transport, wire, host_room]);
         rig
     }
 
@@ -197,10 +203,11 @@ impl Rig {
                 transport,
                 wire,
                 pulses,
+                host_room,
                 ..
             } = self;
             bench
-                .step(&mut [raw, writer, reader, transport, wire, pulses])
+                .step(&mut [raw, writer, reader, transport, wire, pulses, host_room])
                 .unwrap_or_else(|failure| panic!("{failure}"));
             [
                 self.events,
@@ -221,6 +228,8 @@ impl Rig {
                     self.from_transport.pop_front()
                 } else {
                     self.seen += 1;
+                    let beats = frame.bytes.len().div_ceil(self.beat_bytes) as u64;
+                    assert_eq!(self.host_room.gone.pop_front(), Some([mark, beats]));
                     self.seen_bytes += frame.bytes.len() as u64;
                     self.to_send.pop_front()
                 };

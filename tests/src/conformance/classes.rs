@@ -21,8 +21,6 @@ cases! {
     class_of_a_cnp, CLASSES | feature::CNP, "abi regs", "A CNP has the class of its own DSCP.";
     ack_before_data, CLASSES, "abi regs", "An acknowledgement leaves before data of its class that waits.";
     ack_behind_read_responses, CLASSES | feature::READ, "IB1 9.7.5.1.4", "An acknowledgement does not pass READ responses: they would be taken for lost.";
-    pause_of_many_acknowledgements, CLASSES, "802.1Q 36.1.3.2", "Acknowledgements of a paused class hold up no other class, however many are due; the last one acknowledges all.";
-    pause_of_many_cnps, CLASSES | feature::CNP, "802.1Q 36.1.3.2", "CNPs of a paused class hold up no other class, however many are due.";
 }
 
 /// Bytes of a long message: a whole part.
@@ -208,49 +206,4 @@ fn ack_behind_read_responses(bench: &mut Bench) {
     s.hand_next(&request, &[1; 8]);
     let expected = vec![Opcode::RcReadResponseOnly, Opcode::RcAck];
     check("packets", resumed(&mut s), expected);
-}
-
-/// More of the short packets of a class than its queue holds.
-const MANY: usize = 400;
-
-/// Hands the card so many WRITEs of `frame`; those that answer them.
-fn many(s: &mut Script, count: usize, frame: fn(&[u8]) -> Vec<u8>) -> Vec<Sent> {
-    for _ in 0..count {
-        let request = s.request(Opcode::RcWriteOnly);
-        s.psn = s.psn.next();
-        s.hand(&frame(&build(&request, &[1; 8])));
-    }
-    s.quiet()
-}
-
-fn pause_of_many_acknowledgements(bench: &mut Bench) {
-    let (mut s, source, other) = two_classes(bench);
-    pause(&mut s, 1, LONG);
-    let last = s.psn.add(MANY as u32 - 1);
-    check("packets", many(&mut s, MANY, <[u8]>::to_vec).len(), 0);
-    s.host.post_send(other, &write(&s, &source, 8));
-    check("packets of the other class", s.quiet().len(), 1);
-    pause(&mut s, 1, 0);
-    let sent = s.quiet();
-    let acks = sent.iter().all(|p| p.opcode() == Opcode::RcAck);
-    check("acknowledgements alone", acks, true);
-    let psns = sent.last().map(|p| p.headers.bth.psn);
-    check("PSN of the last", psns, Some(last));
-}
-
-fn pause_of_many_cnps(bench: &mut Bench) {
-    let (mut s, _) = script(bench, QpOptions::default());
-    s.host.write32(regs::MIN_TIME_BETWEEN_CNPS, 0);
-    // DSCP 48: priority 6
-    pause(&mut s, 0x40, LONG);
-    let last = s.psn.add(MANY as u32 - 1);
-    let sent = many(&mut s, MANY, mark);
-    let acks = sent.iter().all(|p| p.opcode() == Opcode::RcAck);
-    check("acknowledgements alone", acks, true);
-    let psns = sent.last().map(|p| p.headers.bth.psn);
-    check("PSN of the last", psns, Some(last));
-    pause(&mut s, 0x40, 0);
-    let sent = s.quiet();
-    let cnps = sent.iter().all(|p| p.opcode() == Opcode::Cnp);
-    check("CNPs alone", cnps && !sent.is_empty(), true);
 }

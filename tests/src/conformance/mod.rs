@@ -47,6 +47,7 @@ mod outstanding;
 mod own;
 mod pauses;
 mod pauses_commands;
+mod pauses_full;
 mod pauses_sent;
 mod protection;
 mod psn;
@@ -143,6 +144,10 @@ pub const TOPICS: &[Topic] = &[
     topic("Swift", swift::CASES),
     topic("Traffic classes", classes::CASES),
     topic("Pauses of the peer", pauses::CASES),
+    topic(
+        "More of a paused class than its queue takes",
+        pauses_full::CASES,
+    ),
     topic("Pauses and commands", pauses_commands::CASES),
     topic("Pauses to the peer", pauses_sent::CASES),
     topic("Shared receive queues", shared_receive::CASES),

@@ -5,7 +5,7 @@ use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Work, pattern};
 
 use super::bench::{Bench, MTU, QUIET, Sent, open};
-use super::classes::{CLASSES, LENGTH, LONG, path, pause, script, two_classes, write};
+use super::classes::{CLASSES, LONG, path, pause, script, write};
 use super::script::{QKEY, Script, build, syndromes};
 use super::{ATOMIC, READ, cases, check, check_bytes, ud};
 
@@ -15,8 +15,6 @@ cases! {
     pause_lasts_its_quanta, CLASSES, "802.1Q 36.1.3.2", "A pause lasts its quanta of 512 bits, not less; it ends by itself.";
     pause_ends_by_0_quanta, CLASSES, "802.1Q 36.1.3.2", "0 quanta end a pause.";
     pause_of_one_class, CLASSES, "802.1Q 36.1.3.2", "What waits in a paused class holds up no other queue pair.";
-    pause_of_long_messages, CLASSES, "802.1Q 36.1.3.2", "Requests of a paused class hold up no other class, however many are posted; all of them leave later.";
-    pause_of_long_responses, CLASSES | feature::READ, "802.1Q 36.1.3.2", "READ responses of a paused class hold up no other class, however many are due; all of them leave later.";
     pause_not_obeyed, CLASSES, "abi regs", "A pause of a priority that is not in PFC_CONFIG has no effect and counts nothing.";
     pause_counts_beginnings, CLASSES, "abi regs", "A pause that is asked for again before it ends counts once.";
     pause_of_acknowledgements, CLASSES, "802.1Q 36.1.3.2", "An acknowledgement of a paused class waits too.";
@@ -130,58 +128,6 @@ fn pause_of_one_class(bench: &mut Bench) {
     check("their class", all, true);
     pause(&mut s, 1, 0);
     check("packets later", s.quiet().len(), 8);
-}
-
-/// All of some packets are of this class, and bring this many times the bytes of the source.
-#[track_caller]
-fn brings(what: &str, sent: &[Sent], tclass: u8, times: usize) {
-    let alike = sent.iter().all(|p| p.headers.ip.traffic_class() == tclass);
-    check(&format!("class of {what}"), alike, true);
-    let bytes: Vec<_> = sent.iter().flat_map(|p| p.payload.clone()).collect();
-    check_bytes(what, &bytes, &pattern(LENGTH, 5).repeat(times));
-}
-
-fn pause_of_long_messages(bench: &mut Bench) {
-    let (mut s, source, second) = two_classes(bench);
-    let work = write(&s, &source, LENGTH as u32);
-    let mut sent = s.begin(&vec![work.clone(); 9]);
-    pause(&mut s, 1, LONG);
-    sent.extend(s.quiet());
-    for _ in 0..2 {
-        s.host.post_send(second, &work);
-    }
-    brings("the other class", &s.quiet(), 0x60, 2);
-    pause(&mut s, 1, 0);
-    sent.extend(s.quiet());
-    brings("the paused class", &sent, 0, 9);
-}
-
-fn pause_of_long_responses(bench: &mut Bench) {
-    let (mut s, source, second) = two_classes(bench);
-    let mut read = s.request(Opcode::RcReadRequest);
-    if let Some(reth) = &mut read.ext.reth {
-        (reth.va, reth.rkey, reth.dma_len) = (source.addr, source.key, LENGTH as u32);
-    }
-    let first = read.bth.psn;
-    let mut ask = |s: &mut Script, qpn, number| {
-        read.bth.dest_qp = qpn;
-        read.bth.psn = first.add((number * LENGTH / MTU) as u32);
-        s.hand(&build(&read, &[]));
-    };
-    for number in 0..16 {
-        let qpn = s.qpn;
-        ask(&mut s, qpn, number);
-    }
-    let (_, mut sent) = s.until_sent(40_000).expect("the first packet");
-    pause(&mut s, 1, LONG);
-    sent.extend(s.quiet());
-    for number in 0..2 {
-        ask(&mut s, second, number);
-    }
-    brings("the other class", &s.quiet(), 0x60, 2);
-    pause(&mut s, 1, 0);
-    sent.extend(s.quiet());
-    brings("the paused class", &sent, 0, 16);
 }
 
 fn pause_not_obeyed(bench: &mut Bench) {

@@ -401,4 +401,14 @@ pub const DEFECTS: &[Defect] = &[
             "1'b0",
         )],
     },
+    Defect {
+        name: "frames_fill_a_class",
+        what: "frames of the host of a paused class fill its queue, and hold up all others",
+        case: Some("pause_of_many_frames"),
+        changes: &[change(
+            "host_gate",
+            "assign fits = there_q >= needed_q;",
+            "1'b1",
+        )],
+    },
 ];
