@@ -1,7 +1,7 @@
 //! Events that wait for Swift.
 //!
-//! An acknowledgement joins the last one that waits, if both are of one queue pair: bytes add up, the later round trip counts. What finds
-//! the queue full is lost, and reported; a Reset waits. An event a cycle; in order for each queue pair.
+//! An acknowledgement joins the last one that waits, if both are of one queue pair and of less than 8 MiB: bytes add up, the later round
+//! trip counts. What finds the queue full is lost, and reported; a Reset waits. An event a cycle; in order for each queue pair.
 use super::types::*;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -37,13 +37,13 @@ impl Logic for SwiftQueue {
         } else {
             resets.payload
         };
-        let sum = latest.bytes.resize::<25>() + event.bytes.resize::<25>();
         let joins = waits
             & feedback.valid
-            & (event.kind == CongestionEventKind::Ack)
+            & (feedback.payload.kind == CongestionEventKind::Ack)
             & (latest.kind == CongestionEventKind::Ack)
-            & (event.qpn == latest.qpn)
-            & !sum.bit(24);
+            & (feedback.payload.qpn == latest.qpn)
+            & !latest.bytes.bit(23)
+            & !feedback.payload.bytes.bit(23);
         // it goes on when another one comes, or nothing stands in front of it
         let goes = waits & ((arrives & !joins) | (!arrives & !queue.level.any()));
         let moves = goes & queue.s.ready;
@@ -54,9 +54,9 @@ impl Logic for SwiftQueue {
         loses = feedback.valid & !joins & !takes;
         lost = loses;
         if joins {
-            latest.bytes = sum.low::<24>();
-            if event.rtt.any() {
-                latest.rtt = event.rtt;
+            latest.bytes += feedback.payload.bytes;
+            if feedback.payload.rtt.any() {
+                latest.rtt = feedback.payload.rtt;
             }
         } else if takes {
             waits = true;
