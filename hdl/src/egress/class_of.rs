@@ -30,6 +30,14 @@ pub fn class_bit(packet_class: Bits<2>) -> Bits<CLASSES> {
     bits::<CLASSES>(1) << packet_class
 }
 
+/// The class of such a bit.
+#[kernel_fn]
+pub fn class_number(of_class: Bits<CLASSES>) -> Bits<2> {
+    bits::<2>(0)
+        .replace_bit(0, of_class.bit(1) | of_class.bit(3))
+        .replace_bit(1, of_class.bit(2) | of_class.bit(3))
+}
+
 /// The look-up.
 #[derive(Clone, Debug, Block)]
 pub struct ClassOf {

@@ -26,7 +26,6 @@ use super::wqe_start::WqeStart;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::cell::count::one_less;
 use crate::egress::CLASSES;
-use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
 /// The segmenter for 2^Q queue pairs; the same for every width of the data path.
@@ -36,8 +35,6 @@ pub struct Segmenter<const Q: usize> {
     pub clock: ClkRst,
     /// Checked WQEs.
     pub s: StreamIn<CheckedWqe>,
-    /// What the host says of classes.
-    pub classes: Signal<In, ClassSetup>,
     /// Classes of which nothing is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
     /// No more payload is to be added to what is under way.
@@ -138,7 +135,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
     fn update(&mut self) {
         forward!(s <= starts.s);
         forward!(start <= starts.start);
-        copy!(starts <= self; grant_valid, grant, classes, closed, crowded);
+        copy!(starts <= self; grant_valid, grant, closed, crowded);
         forward!(key <= starts.key);
         forward!(key_done <= starts.key_done);
         forward!(flushed <= starts.flushed);

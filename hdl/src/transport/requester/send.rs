@@ -94,7 +94,7 @@ impl<const Q: usize> Logic for SendPath<Q> {
         check.sq_image = sq_image;
         check.av_image = av_image;
         copy!(check <= self; mac, classes);
-        copy!(segmenter <= self; classes, closed, crowded);
+        copy!(segmenter <= self; closed, crowded);
         forward!(s <= check.s);
         check.more = more;
         forward!(mr <= check.mr);

@@ -84,6 +84,10 @@ payload! {
         to_end: Bits<24>,
         /// Address of the ring.
         ring: Bits<64>,
+        /// Priority of its packets.
+        prio: Bits<3>,
+        /// They go to the port itself.
+        own: Bit,
     }
 
     /// A WQE whose fields and local memory were checked (`wqe_check` to `segmenter`).
@@ -118,10 +122,8 @@ payload! {
         mtu: Bits<3>,
         /// Kind of its path, see [`lane_of`](crate::bus::path::lane_of).
         path: Bits<2>,
-        /// Priority of its packets.
-        prio: Bits<3>,
-        /// They go to the port itself.
-        own: Bit,
+        /// Its class, a bit of each; none if it is not to start, or goes to the port itself.
+        of_class: Bits<4>,
         /// Its class is closed: nothing of it is to start.
         held: Bit,
         /// Completion queue.

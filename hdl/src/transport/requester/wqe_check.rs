@@ -46,6 +46,8 @@ use super::wqe_head::WqeHead;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
 use crate::bus::types::{FetchedWqe, MrReq, MrRight, if_there};
+use crate::egress::CLASSES;
+use crate::egress::class_of::{class_bit, class_of_priority};
 use crate::egress::types::ClassSetup;
 use crate::prelude::*;
 
@@ -134,6 +136,17 @@ pub struct WqeCheck<const Q: usize> {
     wqe_5: Dff<CheckedWqe>,
 }
 
+/// Class of its packets, a bit of each; none of what goes to the port itself.
+#[kernel_fn]
+fn class_of(classes: ClassSetup, shape: WqeShape) -> Bits<CLASSES> {
+    let of: Bits<CLASSES> = if shape.own {
+        0
+    } else {
+        class_bit(class_of_priority(classes, shape.prio))
+    };
+    of
+}
+
 /// Packets of a WQE; without payload one, if it sends nothing none.
 #[kernel_fn]
 fn packets_of(wqe: CheckedWqe, shape: WqeShape) -> Bits<24> {
@@ -186,6 +199,17 @@ fn with_shape(wqe: CheckedWqe, shape: WqeShape) -> CheckedWqe {
         with.len_0 = if wraps { to_end } else { wqe.length };
         with.addr_1 = shape.ring;
         with.word_1 = (wqe.length - to_end).resize::<64>();
+    }
+    with
+}
+
+/// What does not run has no packets, and waits for no class.
+#[kernel_fn]
+fn as_it_runs(wqe: CheckedWqe) -> CheckedWqe {
+    let mut with = wqe;
+    if wqe.incomplete | (wqe.status != SUCCESS) {
+        with.of_class = 0;
+        with.packets = 0;
     }
     with
 }
@@ -320,6 +344,7 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         wqe_4 = wqe;
         wqe_4.slots = taken;
         wqe_4.incomplete = incomplete & !leads_grant;
+        wqe_4.of_class = class_of(classes, head.shape);
         shape_4 = head.shape;
         bad_4 = bad_slot | (incomplete & leads_grant);
         sum_4 = sum_next;
@@ -330,20 +355,19 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         wqe_5.packets = packets_of(wqe_4, shape_4);
         wqe_5.status = status_of(wqe_4, shape_4, bad_4, sum_4);
         waiting.s.valid = valid_5;
-        waiting.s.payload = wqe_5;
+        waiting.s.payload = as_it_runs(wqe_5);
 
         // exit
         decision.m.ready = give;
         waiting.m.ready = give;
         m.valid = waiting.m.valid & decision.m.valid;
         m.payload = waiting.m.payload;
-        let runs = waiting.m.payload.status == SUCCESS;
-        let regions_pass = decision.m.payload.bit(0);
-        if runs & !regions_pass {
-            m.payload.status = LOC_PROT_ERR;
-        }
-        if !runs | !regions_pass {
+        if !decision.m.payload.bit(0) {
+            m.payload.of_class = 0;
             m.payload.packets = 0;
+            if waiting.m.payload.status == SUCCESS {
+                m.payload.status = LOC_PROT_ERR;
+            }
         }
     }
 }

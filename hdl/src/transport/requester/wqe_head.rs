@@ -51,7 +51,7 @@ pub struct WqeHead<const Q: usize> {
     pub slots: Signal<Out, Bits<3>>,
     /// Entries of its gather list, 0 to 16.
     pub entries: Signal<Out, Bits<5>>,
-    /// The WQE. `slots`, `incomplete` and `packets` are 0.
+    /// The WQE. `slots`, `incomplete`, `of_class` and `packets` are 0.
     pub wqe: Signal<Out, CheckedWqe>,
     /// What is to be checked.
     pub shape: Signal<Out, WqeShape>,
@@ -200,8 +200,7 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                 } else {
                     slot.path
                 },
-                prio: priority_of(classes, mark.dscp, mark.tagged, mark.pcp),
-                own: mark.own,
+                of_class: 0,
                 held: false,
                 cqn: image.cqn,
                 packets: 0,
@@ -256,6 +255,8 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                     + (((fetched.index & ring_mask).resize::<64>() << 6) | INLINE_FIRST),
                 to_end: ((!fetched.index & ring_mask).resize::<24>() << 6) | INLINE_FIRST,
                 ring: image.sq_base,
+                prio: priority_of(classes, mark.dscp, mark.tagged, mark.pcp),
+                own: mark.own,
             };
         }
         wqe = wqe_q;

@@ -22,8 +22,7 @@ use super::part_count::PartCount;
 use super::send_types::{CheckedWqe, GrantedWqe, KeyDone, KeyRequest};
 use crate::bus::types::{Activity, KeyChange};
 use crate::egress::CLASSES;
-use crate::egress::class_of::{class_bit, class_of_priority};
-use crate::egress::types::ClassSetup;
+use crate::egress::class_of::class_number;
 use crate::prelude::*;
 
 /// The block.
@@ -33,8 +32,6 @@ pub struct WqeStart {
     pub clock: ClkRst,
     /// Checked WQEs.
     pub s: StreamIn<CheckedWqe>,
-    /// What the host says of classes.
-    pub classes: Signal<In, ClassSetup>,
     /// Classes of which nothing is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
     /// No more payload is to be added to what is under way.
@@ -80,9 +77,8 @@ impl Logic for WqeStart {
     #[kernel]
     fn update(&mut self) {
         // ask
-        let of = class_bit(class_of_priority(classes, s.payload.prio));
-        let needs = !s.payload.own & !s.payload.status.any() & !s.payload.incomplete;
-        let closes = needs & (of & closed).any();
+        let of = s.payload.of_class;
+        let closes = (of & closed).any();
         // a queue that is full for a moment is waited for
         let waits = closes & !(of & slow).any();
         let goes = count.ample & !waits;
@@ -122,7 +118,7 @@ impl Logic for WqeStart {
             copy!(start.payload <= asked.m.payload;
                 qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
                 signaled, held);
-            start.payload.packet_class = class_of_priority(classes, asked.m.payload.prio);
+            start.payload.packet_class = class_number(asked.m.payload.of_class);
         }
         // what is offered stands until it is taken
         if !offers | start.ready {

@@ -92,17 +92,16 @@ impl<const Q: usize> Logic for AtomicRuns<Q> {
         m.payload = listed.m.payload;
         listed.m.ready = m.ready & room;
         let comes = listed.m.valid & room & m.ready;
-        let mut now = running;
-        if comes {
-            now = now + 1;
-        }
+        let mut left = running;
         if none {
-            now = now - 1;
+            left = left - 1;
         }
         if over {
-            now = now - 1;
+            left = left - 1;
         }
-        running = now;
+        // `comes` is known last
+        let more = left + 1;
+        running = if comes { more } else { left };
         activity = Activity {
             busy: running.any(),
             moved: over,
