@@ -38,9 +38,10 @@ use crate::quiet;
 use crate::scene::{STEP, Scene, holds};
 use crate::world::pausing;
 
+/// A message of many parts waits for each behind up to 16 reads of 8 WQEs of the owner, 5,000 cycles in the slowest world.
 const PATIENCE: Patience = Patience {
     command: 50_000,
-    message: 60_000,
+    message: 150_000,
 };
 /// Cycles in which all of an owner comes to an end.
 const END: u64 = 1_000_000;
