@@ -28,6 +28,7 @@ mod classes;
 mod cnp;
 mod completion;
 mod duplicate_reads;
+mod event_kinds;
 pub(crate) mod event_queue;
 mod events;
 mod exception;
@@ -160,6 +161,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Completion and event queues", completion::CASES),
     topic("Completion queues at their brim", brim::CASES),
     topic("Rings of event queues", events::CASES),
+    topic("Kinds of events", event_kinds::CASES),
     topic("Exception queue", exception::CASES),
     topic("Registers and reset", registers::CASES),
 ];
