@@ -33,6 +33,7 @@ pub(crate) mod event_queue;
 mod events;
 mod exception;
 mod flush;
+mod groups;
 mod gsi;
 mod hostile;
 mod invalidate;
@@ -131,6 +132,7 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: where two rules meet", together::CASES),
     topic("Unreliable connection", uc::CASES),
     topic("Unreliable datagram", ud::CASES),
+    topic("Datagrams to groups", groups::CASES),
     topic("Address handles", address_handles::CASES),
     topic("Queue pair 1", gsi::CASES),
     topic("Frames to the own address", own::CASES),
