@@ -209,7 +209,7 @@ fn gid_entry_twice(bench: &mut Bench) {
 }
 
 /// Two hosts with link-local IPv6 addresses.
-fn over_ipv6(bench: &mut Bench) -> Conn {
+pub(super) fn over_ipv6(bench: &mut Bench) -> Conn {
     let ip = ["fe80::5054:ff:fe00:1", "fe80::5054:ff:fe00:2"];
     let ip = ip.map(|ip| ip.parse().expect("an address"));
     let options = QpOptions::default();

@@ -1,16 +1,23 @@
 //! READs that are repeated.
+//!
+//! The engine knows a duplicate by its PSN and does not keep the original (architecture 6). MindShare's retelling of
+//! IB1 asks for the original or a part of it; qib (`qib_rc_rcv_error`) looks at where it ends and at the key, soft-RoCE
+//! (`duplicate_request`) at addresses and key. All of them drop in silence what they do not answer.
 
 use ferroce_proto::wire::{Opcode, Psn, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, pattern};
 
 use super::bench::{Bench, MTU, Sent};
 use super::script::{Script, build, syndromes};
-use super::{READ, cases, check, check_bytes};
+use super::{READ, cases, check, check_bytes, protection};
 
 cases! {
     duplicate_read_from_memory, READ, "IB1 9.7.5.1.5", "A repeated READ is executed again: it brings what memory holds now.";
     duplicate_read_in_part, READ, "IB1 9.7.5.1.5", "A READ resumed at a PSN in its middle is answered from there on.";
     duplicate_read_elsewhere, READ, "IB1 9.7.5.1.5", "A repeated READ of another address brings what its key gives there, and nothing from outside of the region.";
+    duplicate_read_of_another_length, READ, "IB1 9.7.5.1.5", "A repeated READ of another length is answered as it asks, if all of its PSNs were executed; the PSN expected stays.";
+    duplicate_read_of_another_key, READ, "IB1 9.7.4.1.5", "A repeated READ with another key is checked as a new one: what that key does not give is not answered, no NAK tells of it, and the queue pair goes on.";
+    duplicate_read_of_a_write, READ, "IB1 9.7.5.1.5", "A READ of the PSN of a WRITE brings what its key gives.";
     duplicate_read_past_expected, READ, "IB1 9.7.5.1.5", "A repeated READ that reaches beyond what was executed is not answered.";
     duplicate_read_checks_the_key, READ, "IB1 9.7.5.1.5", "The key of a repeated READ is checked again; no byte is brought without it.";
     duplicate_read_region_gone, READ, "IB1 9.9.3", "A repeated READ whose region goes while it is answered is dropped from there on: no NAK, and the queue pair goes on.";
@@ -68,6 +75,88 @@ fn duplicate_read_elsewhere(bench: &mut Bench) {
         check_bytes("brought", &brought, &pattern(4096, 8)[at..at + len]);
     }
     check("answers", ask(&mut s, psn.next(), 0, 8).len(), 1);
+}
+
+fn duplicate_read_of_another_length(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    s.host.write(s.target.addr, &pattern(4096, 8));
+    let psn = s.psn;
+    check("answers", ask(&mut s, psn, 0, 3000).len(), 3);
+    // the first and the last byte of a packet, and none
+    for (first, len, packets) in [
+        (0, 3072, 3),
+        (0, 2049, 3),
+        (0, 2048, 2),
+        (0, 1, 1),
+        (0, 0, 1),
+        (1, 2048, 2),
+        (2, 1024, 1),
+        (2, 0, 1),
+    ] {
+        let what = format!("{len} bytes at response {first}");
+        let answers = ask(&mut s, psn.add(first), 512, len as u32);
+        check_bytes(&what, &data(&answers), &pattern(4096, 8)[512..][..len]);
+        let psns: Vec<_> = answers.iter().map(Sent::psn).collect();
+        let expected = (0..packets).map(|n| psn.add(first + n).value());
+        check(&what, psns, expected.collect());
+        let (opcode, end) = (answers[0].opcode(), answers[answers.len() - 1].opcode());
+        let opcodes = match packets {
+            1 => [Opcode::RcReadResponseOnly; 2],
+            _ => [Opcode::RcReadResponseFirst, Opcode::RcReadResponseLast],
+        };
+        check(&what, [opcode, end], opcodes);
+    }
+    check("too long", ask(&mut s, psn, 0, 1 << 31 | 1).len(), 0);
+    let expected = s.host.query(s.qpn).rq_psn;
+    check("PSN expected", expected, psn.value() + 3);
+}
+
+fn duplicate_read_of_another_key(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    check("answers", ask(&mut s, psn, 0, 8).len(), 1);
+    let written = Rights {
+        remote_read: false,
+        ..Rights::ALL
+    };
+    let other = s.host.create_mr(&pattern(64, 5), Rights::ALL);
+    let unreadable = s.host.create_mr(&[6; 64], written);
+    let foreign = s.host.create_mr(&[7; 64], Rights::ALL);
+    protection::foreign(&mut s.host, &foreign);
+    // a region, where in it, its key, and whether it is brought
+    for (what, mr, offset, key, brought) in [
+        ("another region", other, 56, other.key, true),
+        ("beyond it", other, 57, other.key, false),
+        ("its key of before", other, 0, other.key ^ 1, false),
+        ("no right to read", unreadable, 0, unreadable.key, false),
+        ("another domain", foreign, 0, foreign.key, false),
+    ] {
+        let mut request = s.request(Opcode::RcReadRequest);
+        request.bth.psn = psn;
+        if let Some(reth) = &mut request.ext.reth {
+            (reth.va, reth.rkey) = (mr.addr + offset, key);
+        }
+        let answers = s.send(&request, &[]);
+        check(what, answers.len(), usize::from(brought));
+        if brought {
+            check_bytes(what, &data(&answers), &pattern(64, 5)[56..]);
+        }
+    }
+    check("the next", ask(&mut s, psn.next(), 0, 8).len(), 1);
+}
+
+fn duplicate_read_of_a_write(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    let psn = s.psn;
+    let answers = s.next(&s.request(Opcode::RcWriteOnly), &[9; 8]);
+    check("answer", syndromes(&answers), vec![Syndrome::ACK]);
+    check_bytes(
+        "brought",
+        &data(&ask(&mut s, psn, 4, 8)),
+        &[9, 9, 9, 9, 0, 0, 0, 0],
+    );
+    check("outside", ask(&mut s, psn, 4089, 8).len(), 0);
+    check("the next", ask(&mut s, psn.next(), 0, 8).len(), 1);
 }
 
 fn duplicate_read_past_expected(bench: &mut Bench) {

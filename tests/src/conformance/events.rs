@@ -1,13 +1,11 @@
 //! Event queues: their rings, several of them, and what closes them.
 
-use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::eq::{WAITING, event};
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::regs::{self, Params, feature};
-use ferroce_proto::abi::wqe::Sge;
 use ferroce_proto::wire::Opcode;
-use ferroce_sim::testhost::{Mr, QpOptions, Side, Work};
+use ferroce_sim::testhost::{QpOptions, Side, Work};
 
 use super::bench::{Bench, Conn, Contexts, IP, open};
 use super::event_queue::{Eq, Event};
@@ -23,7 +21,6 @@ cases! {
     event_queue_closed_while_full, EVENTS, "abi cmd", "What waits for room in a ring is forgotten when its queue is closed.";
     event_of_a_closed_cq, EVENTS, "abi cmd", "A completion queue that is closed while it is armed reports nothing, nor does one opened in its place.";
     event_before_the_end, EVENTS | feature::SRQ, "abi cmd", "What a queue pair reports is there when its RESET is answered, however many report with it.";
-    event_of_a_placement, EVENTS, "abi eq", "What could not be placed is reported once, with the status of its completion.";
     event_moderation_is_long, EVENTS, "abi eq", "The first interrupt comes at once however long the moderation is.";
 }
 
@@ -252,24 +249,4 @@ fn event_before_the_end(bench: &mut Bench) {
         .filter(|e| e.1 == last)
         .collect();
     check("events behind the answer", late, vec![]);
-}
-
-fn event_of_a_placement(bench: &mut Bench) {
-    let bad_key = |mr: Mr| Sge {
-        lkey: mr.key ^ 1,
-        ..mr.all()
-    };
-    let lists: [(fn(Mr) -> Sge, _); 2] = [
-        (bad_key, (event::QP_FATAL, status::LOC_PROT_ERR)),
-        (|mr| mr.sge(0, 4), (event::QP_REQ_ERR, status::LOC_LEN_ERR)),
-    ];
-    for (piece, (kind, detail)) in lists {
-        let mut s = bench.script(QpOptions::default());
-        let mut eq = Eq::new(&mut s.host, 0, 4, 0);
-        s.host.post_recv(s.qpn, &[piece(s.target)]);
-        let request = s.request(Opcode::RcSendOnly);
-        s.send(&request, &[1; 8]);
-        check("completions", s.results(), vec![(0, detail)]);
-        check("events", eq.all(&s.host), vec![(kind, s.qpn, detail)]);
-    }
 }

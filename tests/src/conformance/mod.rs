@@ -28,10 +28,12 @@ mod classes;
 mod cnp;
 mod completion;
 mod duplicate_reads;
+mod event_kinds;
 pub(crate) mod event_queue;
 mod events;
 mod exception;
 mod flush;
+mod groups;
 mod gsi;
 mod hostile;
 mod invalidate;
@@ -131,6 +133,7 @@ pub const TOPICS: &[Topic] = &[
     topic("RC: where two rules meet", together::CASES),
     topic("Unreliable connection", uc::CASES),
     topic("Unreliable datagram", ud::CASES),
+    topic("Datagrams to groups", groups::CASES),
     topic("Address handles", address_handles::CASES),
     topic("Queue pair 1", gsi::CASES),
     topic("Frames to the own address", own::CASES),
@@ -165,6 +168,7 @@ pub const TOPICS: &[Topic] = &[
     topic("Completion and event queues", completion::CASES),
     topic("Completion queues at their brim", brim::CASES),
     topic("Rings of event queues", events::CASES),
+    topic("Kinds of events", event_kinds::CASES),
     topic("Exception queue", exception::CASES),
     topic("Registers and reset", registers::CASES),
 ];

@@ -39,7 +39,7 @@ cases! {
 }
 
 /// Places a region of the same bytes in another protection domain.
-fn foreign(host: &mut Host, mr: &Mr) {
+pub(super) fn foreign(host: &mut Host, mr: &Mr) {
     let other = MrCtx {
         base: mr.addr,
         last: mr.addr + mr.len - 1,

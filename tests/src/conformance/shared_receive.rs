@@ -8,7 +8,7 @@ use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, Conn, Contexts, IP, MTU};
+use super::bench::{Bench, Conn, Contexts, IP, MTU, open};
 use super::event_queue::Eq;
 use super::script::{QKEY, Script, syndromes};
 use super::{RC, cases, check, check_bytes};
@@ -28,6 +28,7 @@ cases! {
     srq_limit_armed_again, SRQ | feature::EVENTS, "abi cmd", "A limit set again is reported again.";
     srq_limit_above_what_is_posted, SRQ | feature::EVENTS, "IB1 10.2.9", "A limit that is set above what is posted is reported at once, and is none then.";
     srq_limit_by_datagrams, SRQ | feature::UD | feature::EVENTS, "IB1 11.6", "Datagrams that are taken count for the limit, those that are dropped do not.";
+    srq_limit_of_datagram_queues, SRQ | feature::UD | feature::EVENTS, "IB1 10.2.9", "Queue pairs of UD that share a receive queue count for one limit, which is reported once, for the queue.";
     srq_last_wqe, SRQ | feature::EVENTS, "IB1 11.6.3.1", "A queue pair in error that takes no WQE of its shared receive queue any more is reported, once in each time that it goes into error.";
     srq_last_wqe_comes_last, SRQ | feature::EVENTS, "IB1 11.6.3.1", "That event comes when the queue pair's last receive completion is there.";
 }
@@ -253,6 +254,39 @@ fn srq_limit_by_datagrams(bench: &mut Bench) {
         s.next(&only, &[1; 8]);
         check("taken", s.results(), vec![(index, status)]);
         check("events", limits(&s, &eq), expected);
+    }
+}
+
+fn srq_limit_of_datagram_queues(bench: &mut Bench) {
+    let options = QpOptions {
+        qp_type: qp_type::UD,
+        qkey: QKEY,
+        ..QpOptions::default()
+    };
+    let mut s = bench.script(options);
+    let mut eq = Eq::new(&mut s.host, 0, 4, 0);
+    let (peer, target, first) = (s.peer, s.target, s.qpn);
+    let srqn = s.host.create_srq(3, 0, 4);
+    let shared = |contexts: &mut Contexts| (contexts.rq.srq_valid, contexts.rq.srqn) = (true, srqn);
+    s.reopen(shared);
+    let second = s.host.create_qp(options);
+    open(&mut s.host, second, &peer, shared);
+    for _ in 0..6 {
+        s.host.post_srq(srqn, &[target.sge(0, 64)]);
+    }
+    let below = (event::SRQ_LIMIT, u32::from(srqn), 0);
+    for (qpn, expected) in [
+        (first, vec![]),
+        (second, vec![]),
+        (second, vec![below]),
+        (first, vec![]),
+    ] {
+        s.qpn = qpn;
+        let only = s.request(Opcode::UdSendOnly);
+        s.next(&only, &[1; 8]);
+        let taken: Vec<_> = s.cqes().iter().map(|cqe| (cqe.qpn, cqe.status)).collect();
+        check("taken", taken, vec![(qpn, status::SUCCESS)]);
+        check("events", eq.all(&s.host), expected);
     }
 }
 

@@ -27,7 +27,6 @@ cases! {
     ud_pkey, UD, "IB1 9.6.1", "The partition is checked, and the P_Key of the packet stands in the CQE.";
     ud_wrong_transport, UD, "IB1 9.6.1", "Packets of connections are dropped by a datagram queue pair.";
     ud_without_a_wqe, UD, "IB1 9.8.3", "A datagram without a receive WQE is dropped; the queue pair goes on.";
-    ud_to_a_group, UD, "IB1 10.5.2", "A datagram to queue pair 0xffffff is for a group: it is dropped and counted, and takes no buffer.";
     ud_longer_than_the_mtu, UD, "IB1 9.8.3", "A datagram longer than the path MTU is dropped.";
     ud_buffer_too_short, UD, "IB1 9.9.3", "A datagram longer than its buffer, the 40 bytes counted, completes it with a local length error; the queue pair receives the next.";
     ud_send_longer_than_the_mtu, UD, "IB1 9.8.3", "A datagram of more than the path MTU is a local length error; nothing is sent.";
@@ -185,7 +184,10 @@ fn ud_deth_is_sent(bench: &mut Bench) {
 }
 
 /// A datagram of 8 bytes with headers changed by `change`; how many completions it brings.
-fn give(s: &mut Script, change: impl FnOnce(&mut ferroce_proto::wire::Headers)) -> usize {
+pub(super) fn give(
+    s: &mut Script,
+    change: impl FnOnce(&mut ferroce_proto::wire::Headers),
+) -> usize {
     let mut request = s.request(Opcode::UdSendOnly);
     change(&mut request);
     check("answers", s.send(&request, &[7; 8]).len(), 0);
@@ -269,17 +271,6 @@ fn ud_without_a_wqe(bench: &mut Bench) {
     check("received", give(&mut s, |_| {}), 0);
     check("state", s.host.query(s.qpn).rq_state, state::RTS);
     s.recv();
-    check("received", give(&mut s, |_| {}), 1);
-}
-
-fn ud_to_a_group(bench: &mut Bench) {
-    let mut s = bench.script(options());
-    s.recv();
-    let received = s.counts("rx_unknown_qp", 1, |s| {
-        give(s, |h| h.bth.dest_qp = 0xff_ffff)
-    });
-    check("received", received, 0);
-    check_bytes("the buffer", &s.contents(), &[0; TARGET]);
     check("received", give(&mut s, |_| {}), 1);
 }
 

@@ -8,7 +8,7 @@ use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, Sent};
 use super::script::{Script, build, syndromes};
-use super::{ATOMIC, RC, READ, UC, UD, cases, check, check_bytes};
+use super::{ATOMIC, RC, READ, UC, UD, address, cases, check, check_bytes};
 
 /// IPv6 on top of RC.
 const V6: u32 = RC | feature::IPV6;
@@ -19,6 +19,7 @@ cases! {
     gid_table_of_all_entries, V6, "A17.9", "Every entry of the GID table is an address of the port, IPv4 or IPv6, until it is written anew.";
     gid_of_all_bits, V6, "A17.9", "An address that differs from the GID in any bit is not the port's.";
     ipv6_with_a_tag, V6_VLAN, "A17.3", "SEND, WRITE and acknowledgements travel over IPv6 in tagged frames.";
+    ipv6_hop_limit_of_0, V6, "RFC 8200 3", "A host takes a packet whose hop limit is 0.";
     timeout_of_all_codes, RC, "IB1 9.7.6.1.3", "An answer that comes in time ends the timer, whatever its code.";
     rnr_timer_of_all_codes, RC, "IB1 9.7.5.2.8", "The RNR NAK carries the timer code of the responder, whichever it is.";
     migrated_in_all_packets, ATOMIC, "IB1 17.2.8", "Every packet has MigReq 1, requests, responses and acknowledgements; what comes with 0 is taken too.";
@@ -193,6 +194,19 @@ fn ipv6_with_a_tag(bench: &mut Bench) {
             );
         }
     }
+}
+
+fn ipv6_hop_limit_of_0(bench: &mut Bench) {
+    let mut c = address::over_ipv6(bench);
+    c.pair.wire = Box::new(|_, frame| {
+        let mut last_hop = frame.to_vec();
+        last_hop[21] = 0;
+        vec![last_hop]
+    });
+    let taken = c.recv(&[]);
+    c.execute(&Work::send(&[]));
+    c.succeeds(Side::B, taken);
+    check("sent again", c.packets(Side::A).len(), 1);
 }
 
 fn timeout_of_all_codes(bench: &mut Bench) {

@@ -1,0 +1,87 @@
+//! Datagrams to groups. The card has none (IB1 10.5.2: optional), and is as a station that has joined none: soft-RoCE
+//! (`rxe_rcv_mcast_pkt`) drops a datagram whose group nobody has registered.
+
+use std::net::IpAddr;
+
+use ferroce_proto::abi::exception::{Config, SLOT_BYTES};
+use ferroce_proto::abi::regs::{self, feature};
+use ferroce_proto::wire::{Headers, Ip, Mac, Opcode};
+
+use super::bench::Bench;
+use super::script::{Script, TARGET, build};
+use super::{UD, cases, check, check_bytes, ud};
+
+cases! {
+    ud_to_a_group, UD, "IB1 10.5.2", "A datagram to queue pair 0xffffff is for a group: it is dropped and counted, and takes no buffer.";
+    ud_to_a_group_address, UD | feature::IPV6 | feature::EXCEPTION, "IB1 10.5.2", "A datagram to the address of a group is dropped and counted, whatever its queue pair: it takes no buffer and is not the host's. UDP of another port to that group is.";
+}
+
+fn ud_to_a_group(bench: &mut Bench) {
+    let mut s = bench.script(ud::options());
+    s.recv();
+    let received = s.counts("rx_unknown_qp", 1, |s| {
+        ud::give(s, |h| h.bth.dest_qp = 0xff_ffff)
+    });
+    check("received", received, 0);
+    check_bytes("the buffer", &s.contents(), &[0; TARGET]);
+    check("received", ud::give(&mut s, |_| {}), 1);
+}
+
+/// Addresses of groups, and of who sends to them.
+const GROUPS: [(Mac, &str, &str); 2] = [
+    (Mac([1, 0, 0x5e, 1, 2, 3]), "239.1.2.3", "10.0.0.1"),
+    (Mac([0x33, 0x33, 0, 0, 2, 3]), "ff0e::203", "fe80::1"),
+];
+
+/// Turns the exception queue on.
+fn exceptions(s: &mut Script) {
+    let config = Config {
+        log_slots: 2,
+        on: true,
+        ..Config::default()
+    };
+    let ring = s.host.alloc((2 * SLOT_BYTES) << config.log_slots);
+    s.host.write32(regs::EXC_BASE_LO, ring as u32);
+    s.host.write32(regs::EXC_BASE_HI, (ring >> 32) as u32);
+    let config = u32::from_le_bytes(config.emit());
+    s.host.write32(regs::EXC_CONFIG, config);
+}
+
+/// Sends a packet to a group instead.
+fn address(headers: &mut Headers, (mac, group, from): (Mac, &str, &str)) {
+    let gid = |ip: &str| ip.parse::<IpAddr>().expect("an address").into();
+    headers.eth.dst = mac;
+    headers.ip = Ip::between(gid(from), gid(group), 0, 0, 1).expect("of one kind");
+}
+
+fn ud_to_a_group_address(bench: &mut Bench) {
+    let mut s = bench.script(ud::options());
+    exceptions(&mut s);
+    s.recv();
+    let own = s.qpn;
+    for (count, group) in (1..).zip(GROUPS) {
+        for qpn in [0xff_ffff, own] {
+            let received = s.counts("rx_wrong_address", 1, |s| {
+                ud::give(s, |h| {
+                    address(h, group);
+                    h.bth.dest_qp = qpn;
+                })
+            });
+            check(&format!("received of {group:?}"), received, 0);
+        }
+        check(
+            "handed to the host",
+            s.host.stat("rx_exceptions"),
+            count - 1,
+        );
+        let mut request = s.request(Opcode::UdSendOnly);
+        address(&mut request, group);
+        let mut frame = build(&request, &[7; 8]);
+        let port = 14 + request.ip.header_len() + 2;
+        frame[port..][..2].copy_from_slice(&5353_u16.to_be_bytes());
+        s.give(&frame);
+        check("handed to the host", s.host.stat("rx_exceptions"), count);
+    }
+    check_bytes("the buffer", &s.contents(), &[0; TARGET]);
+    check("received", ud::give(&mut s, |_| {}), 1);
+}
