@@ -9,7 +9,7 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::barrier;
 use crate::host::Host;
-use crate::{Backend, BackendError};
+use crate::{Backend, BackendError, DmaAccess};
 
 /// Places that are tried for a buffer, less one.
 const PLACES: usize = 64;
@@ -50,7 +50,7 @@ impl<B: Backend> DmaBuf<B> {
             let offset = addr.next_multiple_of(page) - addr;
             let base = map.as_mut_ptr().wrapping_add(offset);
             // SAFETY: the memory is private to the value built here, which unpins it before it frees it.
-            match unsafe { host.pin(base, len) } {
+            match unsafe { host.pin(base, len, DmaAccess::ReadWrite) } {
                 Ok(()) => break (map, offset),
                 Err(BackendError::Stale { .. }) if stale.len() < PLACES => stale.push(map),
                 Err(e) => return Err(e),
