@@ -117,6 +117,7 @@ pub mod vfio;
 #[cfg(feature = "vfio-user")]
 pub mod vfio_user;
 mod wc;
+mod words;
 mod wr;
 
 pub use any::AnyBackend;

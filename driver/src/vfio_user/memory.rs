@@ -1,9 +1,8 @@
 //! Memory of this process that the card may reach.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use crate::DmaAccess;
+use crate::{DmaAccess, words};
 
 /// A mapped range. The pointer keeps its provenance.
 struct Range {
@@ -54,7 +53,7 @@ impl Memory {
         for (from, len) in pieces {
             let (now, rest) = data.split_at_mut(len);
             // SAFETY: `pieces` gives mapped memory only, which `insert` says may be read.
-            unsafe { read(from, now) };
+            unsafe { words::read(from, now) };
             data = rest;
         }
         true
@@ -69,7 +68,7 @@ impl Memory {
         for (to, len) in pieces {
             let (now, rest) = data.split_at(len);
             // SAFETY: `pieces` gives mapped memory only, which `insert` says may be written.
-            unsafe { write(to, now) };
+            unsafe { words::write(to, now) };
             data = rest;
         }
         true
@@ -91,75 +90,6 @@ impl Memory {
             at += here;
         }
         Some(pieces)
-    }
-}
-
-/// Bytes of the words that are moved in one access.
-const WORD: usize = size_of::<u64>();
-
-/// Reads shared memory, by whole words where they are aligned.
-///
-/// # Safety
-/// `from` may be read for the length of `to`.
-unsafe fn read(from: *const u8, to: &mut [u8]) {
-    let mut done = 0;
-    while done < to.len() {
-        // SAFETY: inside of what the caller may read.
-        let at = unsafe { from.add(done) };
-        if at.addr().is_multiple_of(WORD) && to.len() - done >= WORD {
-            // SAFETY: as before, and aligned.
-            let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) }.load(Ordering::Relaxed);
-            to[done..done + WORD].copy_from_slice(&word.to_ne_bytes());
-            done += WORD;
-        } else if at.addr().is_multiple_of(4) && to.len() - done >= 4 {
-            // SAFETY: as before, and aligned.
-            let word = unsafe { AtomicU32::from_ptr(at.cast_mut().cast()) }.load(Ordering::Relaxed);
-            to[done..done + 4].copy_from_slice(&word.to_ne_bytes());
-            done += 4;
-        } else {
-            // SAFETY: as before.
-            to[done] = unsafe { AtomicU8::from_ptr(at.cast_mut()) }.load(Ordering::Relaxed);
-            done += 1;
-        }
-    }
-}
-
-/// Writes shared memory, by whole words where they are aligned; the last word is seen no earlier than the others.
-///
-/// # Safety
-/// `to` may be written for the length of `from`.
-unsafe fn write(to: *mut u8, from: &[u8]) {
-    let mut done = 0;
-    while done < from.len() {
-        // SAFETY: inside of what the caller may write.
-        let at = unsafe { to.add(done) };
-        let left = from.len() - done;
-        match from[done..].first_chunk::<WORD>() {
-            Some(word) if at.addr().is_multiple_of(WORD) => {
-                // The owner bit of a ring entry is in its last word.
-                let order = if left == WORD {
-                    Ordering::Release
-                } else {
-                    Ordering::Relaxed
-                };
-                // SAFETY: as before, and aligned.
-                unsafe { AtomicU64::from_ptr(at.cast()) }.store(u64::from_ne_bytes(*word), order);
-                done += WORD;
-            }
-            _ => match from[done..].first_chunk::<4>() {
-                Some(word) if at.addr().is_multiple_of(4) => {
-                    // SAFETY: as before, and aligned.
-                    let shared = unsafe { AtomicU32::from_ptr(at.cast()) };
-                    shared.store(u32::from_ne_bytes(*word), Ordering::Relaxed);
-                    done += 4;
-                }
-                _ => {
-                    // SAFETY: as before.
-                    unsafe { AtomicU8::from_ptr(at) }.store(from[done], Ordering::Relaxed);
-                    done += 1;
-                }
-            },
-        }
     }
 }
 
