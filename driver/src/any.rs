@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use crate::vfio::Vfio;
 #[cfg(feature = "vfio-user")]
 use crate::vfio_user::VfioUser;
-use crate::{Backend, BackendError, Opened};
+use crate::{Backend, BackendError, DmaAccess, Opened};
 
 /// A card of any kind that this build of the crate knows (features `vfio` and `vfio-user`). The objects of the crate
 /// are on one of these unless a program names another backend.
@@ -63,9 +63,9 @@ impl Backend for AnyBackend {
         each!(self, card => unsafe { card.write32(offset, value) });
     }
 
-    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    unsafe fn map(&self, addr: *mut u8, len: usize, access: DmaAccess) -> Result<(), BackendError> {
         // SAFETY: the rule is the caller's, unchanged.
-        each!(self, card => unsafe { card.map(addr, len) })
+        each!(self, card => unsafe { card.map(addr, len, access) })
     }
 
     unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {

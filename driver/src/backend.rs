@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ferroce_proto::abi::regs;
 use thiserror::Error;
 
+use crate::DmaAccess;
+
 /// What the driver needs from the world.
 ///
 /// The order of register accesses is program order. A write is not reordered with writes to ordinary
@@ -25,17 +27,18 @@ pub trait Backend {
     /// A register may tell the card what memory to read and write: it touches none that others have a reference to.
     unsafe fn write32(&self, offset: u64, value: u32);
 
-    /// Makes `[addr, addr + len)` reachable for the card at IOVA = `addr`.
+    /// Makes `[addr, addr + len)` reachable for the card at IOVA = `addr`, for `access` and no more.
     ///
     /// Both are multiples of [`page_size`](Self::page_size). Ranges that are mapped at the same time do not overlap.
     ///
     /// # Errors
     /// [`BackendError`]: the range is unaligned or overlaps a mapped one, or the system refuses (limits, no memory).
+    /// [`BackendError::Fault`] if the process itself may not access all of it so.
     ///
     /// # Safety
-    /// Until [`unmap`](Self::unmap) the memory stays allocated, and the card may read and write it at any
+    /// Until [`unmap`](Self::unmap) the memory stays allocated and keeps its rights, and the card may access it at any
     /// time: no Rust reference exists to bytes that a request or a right lets the card write.
-    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError>;
+    unsafe fn map(&self, addr: *mut u8, len: usize, access: DmaAccess) -> Result<(), BackendError>;
 
     /// Takes a range mapped by [`map`](Self::map), the whole of it, from the card.
     ///
@@ -164,15 +167,29 @@ pub enum BackendError {
         /// Ranges that the IOMMU translates.
         ranges: String,
     },
-    /// There is no such memory, or it may not be written.
+    /// The process has no such memory, or may not do with it what the card is to do.
     #[error(
-        "memory {addr:#x}+{len:#x} is not, or not all, writable memory of this process: map it before it is registered"
+        "memory {addr:#x}+{len:#x} is not, or not all, {access} memory of this process: map it so before it is registered"
     )]
     Fault {
         /// First address.
         addr: usize,
         /// Bytes.
         len: usize,
+        /// What the card is to do with it.
+        access: DmaAccess,
+    },
+    /// What a mapping permits does not change: the card might be reading by it.
+    #[error(
+        "memory at {addr:#x} was not writable when it was registered, so that the card may only read {from:#x}..{to:#x}: deregister all that lies there first"
+    )]
+    ReadOnly {
+        /// First address that is.
+        addr: usize,
+        /// First address of what is mapped.
+        from: usize,
+        /// End of what is mapped.
+        to: usize,
     },
     /// The process may not pin so much memory.
     #[error(
@@ -248,9 +265,14 @@ macro_rules! forward {
                 // SAFETY: the rule is the caller's, unchanged.
                 unsafe { (**self).write32(offset, value) };
             }
-            unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+            unsafe fn map(
+                &self,
+                addr: *mut u8,
+                len: usize,
+                access: DmaAccess,
+            ) -> Result<(), BackendError> {
                 // SAFETY: the rule is the caller's, unchanged.
-                unsafe { (**self).map(addr, len) }
+                unsafe { (**self).map(addr, len, access) }
             }
             unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
                 // SAFETY: the rule is the caller's, unchanged.

@@ -3,13 +3,13 @@
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ferroce_proto::abi::wqe::SLOT_BYTES;
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::barrier;
 use crate::host::Host;
-use crate::{Backend, BackendError};
+use crate::{Backend, BackendError, DmaAccess, barrier, words};
 
 /// Places that are tried for a buffer, less one.
 const PLACES: usize = 64;
@@ -50,7 +50,7 @@ impl<B: Backend> DmaBuf<B> {
             let offset = addr.next_multiple_of(page) - addr;
             let base = map.as_mut_ptr().wrapping_add(offset);
             // SAFETY: the memory is private to the value built here, which unpins it before it frees it.
-            match unsafe { host.pin(base, len) } {
+            match unsafe { host.pin(base, len, DmaAccess::ReadWrite) } {
                 Ok(()) => break (map, offset),
                 Err(BackendError::Stale { .. }) if stale.len() < PLACES => stale.push(map),
                 Err(e) => return Err(e),
@@ -94,7 +94,7 @@ impl<B: Backend> DmaBuf<B> {
         let at = self.at(offset, 8).cast::<u64>();
         debug_assert!(at.is_aligned());
         // SAFETY: `at` points to 8 bytes of the mapping, aligned as `offset` is.
-        u64::from_le(unsafe { at.read_volatile() })
+        u64::from_le(unsafe { AtomicU64::from_ptr(at) }.load(Ordering::Relaxed))
     }
 
     /// Reads an entry of `BYTES` bytes at `offset`, both multiples of 8, that is written from its start to its last 8-byte word:
@@ -108,7 +108,7 @@ impl<B: Backend> DmaBuf<B> {
         let from = self.at(offset, BYTES).cast::<u64>();
         debug_assert!(from.is_aligned());
         // SAFETY: a word of the bytes above, aligned as `offset` is.
-        let word = |place: usize| unsafe { from.add(place).read_volatile() };
+        let word = |place| unsafe { AtomicU64::from_ptr(from.add(place)) }.load(Ordering::Relaxed);
         let last = word(BYTES / 8 - 1);
         if !is_written(u64::from_le(last)) {
             return None;
@@ -136,22 +136,21 @@ impl<B: Backend> DmaBuf<B> {
         let at = self.at(offset, 4).cast::<u32>();
         debug_assert!(at.is_aligned());
         // SAFETY: `at` points to 4 bytes of the mapping, aligned as `offset` is.
-        unsafe { at.write_volatile(value.to_le()) }
+        unsafe { AtomicU32::from_ptr(at) }.store(value.to_le(), Ordering::Relaxed);
     }
 
-    /// Copies `bytes` to `offset`.
-    #[inline]
+    /// Copies `bytes` to `offset`; their last word, if that is aligned, is seen no earlier than the rest.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         let to = self.at(offset, bytes.len());
         // SAFETY: `to` points to as many bytes of the mapping; no reference to those exists.
-        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+        unsafe { words::write(to, bytes) }
     }
 
     /// Copies from `offset` to `bytes`; what the card writes meanwhile may be in part old, in part new.
     pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) {
         let from = self.at(offset, bytes.len());
         // SAFETY: `from` points to as many bytes of the mapping; no reference to those exists.
-        unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) }
+        unsafe { words::read(from, bytes) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{Backend, BackendError, eventfd};
+use crate::{Backend, BackendError, DmaAccess, eventfd};
 
 /// Time in ns of the card from one look for it to the next in a wait that polls.
 const LOOK_NS: u64 = 1_000_000;
@@ -24,16 +24,18 @@ pub(crate) fn nanoseconds(limit: Duration) -> u64 {
 /// Pages mapped as a unit; they stay until their last user is gone.
 struct Pin {
     end: usize,
+    access: DmaAccess,
     users: usize,
     /// Users of the pages from an address to the next one.
     parts: BTreeMap<usize, usize>,
 }
 
 impl Pin {
-    fn new(start: usize, end: usize) -> Self {
+    fn new(start: usize, end: usize, access: DmaAccess) -> Self {
         let parts = BTreeMap::from([(start, 1)]);
         Self {
             end,
+            access,
             users: 1,
             parts,
         }
@@ -188,9 +190,17 @@ impl<B: Backend> Host<B> {
 
     /// Makes the pages of `[addr, addr + len)` reachable. Pages may be pinned many times. A card that is gone reaches none.
     ///
+    /// What a mapping permits cannot change while the card uses it. So memory that the process may write is mapped for
+    /// both even if only reads are asked for: a later pin of the same pages may ask for writes.
+    ///
     /// # Safety
     /// As of [`Backend::map`], for the bytes and until the matching [`unpin`](Self::unpin).
-    pub(crate) unsafe fn pin(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    pub(crate) unsafe fn pin(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        access: DmaAccess,
+    ) -> Result<(), BackendError> {
         let page = self.backend.page_size();
         let (start, end) = pages(addr.addr(), len, page).ok_or(BackendError::Unaligned {
             addr: addr.addr(),
@@ -210,6 +220,13 @@ impl<B: Backend> Host<B> {
                     to: pin.end,
                 });
             }
+            if access == DmaAccess::ReadWrite && pin.access == DmaAccess::Read {
+                return Err(BackendError::ReadOnly {
+                    addr: start.max(at),
+                    from: at,
+                    to: pin.end,
+                });
+            }
         }
         let mut mapped = Vec::new();
         for (from, to) in gaps(&pins, &held, start, end)
@@ -217,17 +234,19 @@ impl<B: Backend> Host<B> {
             .flat_map(|gap| split_edges(gap, addr.addr(), len, page))
         {
             // SAFETY: the pages hold the caller's bytes; what shares the edge pages is not named to the card.
-            if let Err(e) = unsafe { self.backend.map(addr.with_addr(from), to - from) } {
-                for &(from, to) in &mapped {
-                    // SAFETY: a range that was mapped here.
-                    let undone = unsafe { self.backend.unmap(addr.with_addr(from), to - from) };
-                    if let Err(e) = undone {
-                        tracing::error!("memory stays mapped for the card: {e}");
+            match unsafe { self.map(addr.with_addr(from), to - from, access) } {
+                Ok(access) => mapped.push((from, to, access)),
+                Err(e) => {
+                    for (from, to, _) in mapped {
+                        // SAFETY: a range that was mapped here.
+                        let undone = unsafe { self.backend.unmap(addr.with_addr(from), to - from) };
+                        if let Err(e) = undone {
+                            tracing::error!("memory stays mapped for the card: {e}");
+                        }
                     }
+                    return Err(e);
                 }
-                return Err(e);
             }
-            mapped.push((from, to));
         }
         for at in held {
             if let Some(pin) = pins.get_mut(&at) {
@@ -237,9 +256,29 @@ impl<B: Backend> Host<B> {
         pins.extend(
             mapped
                 .into_iter()
-                .map(|(from, end)| (from, Pin::new(from, end))),
+                .map(|(from, end, access)| (from, Pin::new(from, end, access))),
         );
         Ok(())
+    }
+
+    /// Maps for both, if the process may do both, and at least for `access`; what it became.
+    ///
+    /// # Safety
+    /// As of [`Backend::map`].
+    unsafe fn map(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        access: DmaAccess,
+    ) -> Result<DmaAccess, BackendError> {
+        // SAFETY: the rule is the caller's, unchanged.
+        match unsafe { self.backend.map(addr, len, DmaAccess::ReadWrite) } {
+            Err(BackendError::Fault { .. }) if access == DmaAccess::Read => {
+                // SAFETY: as above.
+                unsafe { self.backend.map(addr, len, access) }.map(|()| access)
+            }
+            mapped => mapped.map(|()| DmaAccess::ReadWrite),
+        }
     }
 
     /// Takes back one [`pin`](Self::pin) of the same range; pages without another user leave the card's reach.

@@ -79,6 +79,7 @@ mod cq;
 mod debug;
 mod device;
 mod dma;
+mod dma_access;
 mod encode;
 mod event;
 pub mod eventfd;
@@ -116,6 +117,7 @@ pub mod vfio;
 #[cfg(feature = "vfio-user")]
 pub mod vfio_user;
 mod wc;
+mod words;
 mod wr;
 
 pub use any::AnyBackend;
@@ -128,6 +130,7 @@ pub use congestion_control::CongestionControl;
 pub use context::Context;
 pub use cq::{Cq, CqError, Notify};
 pub use device::{AbiVersion, DeviceInfo, Features, Status};
+pub use dma_access::DmaAccess;
 pub use event::{AsyncEvent, AsyncEvents, CompChannel, EventAttr, EventError};
 pub use exception::{EXCEPTION_LIMIT_NS, ExceptionError, ExceptionQueue, SendError};
 pub use ferroce_proto::wire::{Gid, Mac, Mtu};

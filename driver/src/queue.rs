@@ -6,13 +6,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use ferroce_proto::abi::cq::Cqe;
+use ferroce_proto::abi::cq::{Cqe, status};
 
-/// The host's record of a posted work request.
+/// Most slots of a request.
+const MAX_SLOTS: u32 = 5;
+
+/// The host's record of a slot: of the work request that begins there, if one does.
 #[derive(Default)]
 struct Posted {
     wr_id: AtomicU64,
-    /// Bits 7:0: its slots; 63:32: its ordinal.
+    /// Bits 7:0: its slots, 0 if none begins; 63:32: its ordinal.
     extent: AtomicU64,
 }
 
@@ -132,6 +135,10 @@ impl WorkQueue {
         posted.wr_id.store(wr_id, Ordering::Relaxed);
         let extent = u64::from(at.requests) << 32 | u64::from(slots);
         posted.extent.store(extent, Ordering::Relaxed);
+        for further in 1..slots {
+            let place = self.place(at.slots.wrapping_add(further));
+            self.entries[place].extent.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Poster: everything before `producer` is posted.
@@ -157,28 +164,27 @@ impl WorkQueue {
         self.retired.load(Ordering::Acquire) > slot
     }
 
-    /// Poller: retires the work request that `wqe_index` (modulo 2^16) names, and all before it. `None` if it is not posted.
+    /// Poller: retires the work request whose first slot `wqe_index` (modulo 2^16) names, or one of the first `within`, and
+    /// all before it. `None` if there is none.
     #[inline]
-    fn retire(&self, wqe_index: u16) -> Option<u64> {
+    fn retire(&self, wqe_index: u16, within: u32) -> Option<u64> {
         let consumer = self.consumer.load(Ordering::Relaxed).slots;
-        let index = consumer.wrapping_add(wqe_index.wrapping_sub(consumer as u16).into());
+        let ahead = u32::from(wqe_index.wrapping_sub(consumer as u16));
         let producer = self.producer.load(Ordering::Acquire).slots;
-        let outstanding = producer.wrapping_sub(consumer);
-        if index.wrapping_sub(consumer) >= outstanding {
+        if ahead >= producer.wrapping_sub(consumer) {
             return None;
         }
-        let posted = &self.entries[self.place(index)];
+        let named = consumer.wrapping_add(ahead);
+        let (posted, start, slots) = (0..within.min(ahead + 1)).find_map(|back| {
+            let slots = named.wrapping_sub(back);
+            let posted = &self.entries[self.place(slots)];
+            let extent = posted.extent.load(Ordering::Relaxed);
+            let requests = (extent >> 32) as u32;
+            let start = Place { slots, requests };
+            (extent != 0).then_some((posted, start, extent as u32 & 0xff))
+        })?;
         let wr_id = posted.wr_id.load(Ordering::Relaxed);
-        let extent = posted.extent.load(Ordering::Relaxed);
-        let start = Place {
-            slots: index,
-            requests: (extent >> 32) as u32,
-        };
-        let next = start.after(extent as u32 & 0xff);
-        if next.slots.wrapping_sub(consumer) > outstanding {
-            // Slots that were noted a round before: a card that names the middle of a WQE.
-            return None;
-        }
+        let next = start.after(slots);
         let slots = next.slots.wrapping_sub(consumer);
         let retired = self.retired.load(Ordering::Relaxed) + u64::from(slots);
         self.retired.store(retired, Ordering::Release);
@@ -192,7 +198,7 @@ impl WorkQueue {
     /// Poller: retires the oldest work request that is posted.
     pub(crate) fn retire_oldest(&self) -> Option<u64> {
         let oldest = self.consumer.load(Ordering::Relaxed).slots;
-        self.retire(oldest as u16)
+        self.retire(oldest as u16, 1)
     }
 }
 
@@ -320,8 +326,16 @@ impl Queues {
         if cqe.recv && self.srq.is_some() {
             return self.retire_shared(cqe);
         }
-        let queue = if cqe.recv { &self.rq } else { &self.sq };
-        queue.retire(cqe.wqe_index)
+        if cqe.recv {
+            return self.rq.retire(cqe.wqe_index, 1);
+        }
+        // Of a WQE that it cannot read the card knows no length, and goes on at the next slot.
+        let within = if cqe.status == status::SUCCESS {
+            1
+        } else {
+            MAX_SLOTS
+        };
+        self.sq.retire(cqe.wqe_index, within)
     }
 
     /// Retires what a CQE reports of a shared receive queue.
@@ -349,12 +363,32 @@ mod tests {
     fn the_middle_of_a_request_retires_nothing() {
         let queue = WorkQueue::new(4, 4);
         post(&queue, &[2, 2]);
-        assert!(queue.retire(0).is_some() && queue.retire(2).is_some());
-        // of the round before, slot 2 says that two slots belong to it
+        assert!(queue.retire(1, 1).is_none() && queue.retire(3, 1).is_none());
+        assert!(queue.retire(0, 1).is_some() && queue.retire(2, 1).is_some());
+        // In the round before a request began at slot 2.
         post(&queue, &[1, 2]);
-        assert!(queue.retire(6).is_none());
+        assert!(queue.retire(6, 1).is_none());
         assert_eq!(queue.free(), 1);
-        assert_eq!(queue.retire(5), Some(1));
+        assert_eq!(queue.retire(5, 1), Some(1));
         assert_eq!(queue.free(), 4);
+        // And one at slot 1, and one was to begin at slot 2 but was not posted.
+        post(&queue, &[1]);
+        queue.note(queue.producer().after(1), 9, 1);
+        post(&queue, &[3]);
+        assert!(queue.retire(9, 1).is_none() && queue.retire(10, 1).is_none());
+        assert_eq!(queue.retire(8, 1), Some(0));
+        assert_eq!(queue.producer(), queue.consumer());
+    }
+
+    #[test]
+    fn slots_that_are_read_as_requests_complete_each_request_once() {
+        let queue = WorkQueue::new(16, 16);
+        post(&queue, &[3, 1, 5, 2, 3]);
+        // Each slot by itself, but for 4 and 5: what is in slot 3 said that it goes up to 5.
+        let found = [0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+        let found = found.map(|index| queue.retire(index, MAX_SLOTS));
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        assert_eq!(found, [0, 1, 2, 3, 4]);
+        assert_eq!(queue.producer(), queue.consumer());
     }
 }

@@ -48,7 +48,7 @@ pub(crate) trait ToErrno: Error + Sized + 'static {
 impl ToErrno for BackendError {
     fn number(&self) -> Errno {
         match self {
-            Self::Fault { .. } => Errno::FAULT,
+            Self::Fault { .. } | Self::ReadOnly { .. } => Errno::FAULT,
             Self::System { source, .. } | Self::Interrupt { source, .. } => {
                 Errno::from_io_error(source).unwrap_or(Errno::IO)
             }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-use ferroce_driver::{Backend, BackendError, Opened, eventfd};
+use ferroce_driver::{Backend, BackendError, DmaAccess, Opened, eventfd};
 use ferroce_proto::abi::{pci, regs};
 
 use crate::link::Config;
@@ -149,7 +149,7 @@ impl Backend for SimCard {
         self.world.borrow_mut().write32(self.node, offset, value);
     }
 
-    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    unsafe fn map(&self, addr: *mut u8, len: usize, access: DmaAccess) -> Result<(), BackendError> {
         let start = addr.addr();
         if !start.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE) {
             return Err(BackendError::Unaligned {
@@ -158,9 +158,13 @@ impl Backend for SimCard {
                 page: PAGE,
             });
         }
+        if !access.is_permitted(start, len) {
+            let addr = start;
+            return Err(BackendError::Fault { addr, len, access });
+        }
         // SAFETY: the caller promises what `ProcessMemory::map` asks for: the memory stays until
         // `unmap`, and no reference is held to what the card may write.
-        unsafe { self.memory.map(addr, len) }
+        unsafe { self.memory.map(addr, len, access) }
             .map_err(|_| BackendError::Overlap { addr: start, len })?;
         self.mapped.borrow_mut().insert(start, len);
         Ok(())

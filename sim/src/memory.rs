@@ -10,6 +10,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ferroce_driver::DmaAccess;
+
 pub use watched::Watched;
 
 /// Direction of an access.
@@ -127,6 +129,10 @@ struct Windows<T> {
 /// A piece of memory with a length.
 trait Window {
     fn len(&self) -> usize;
+
+    fn permits(&self, _kind: FaultKind) -> bool {
+        true
+    }
 }
 
 impl<T: Window> Windows<T> {
@@ -162,7 +168,7 @@ impl<T: Window> Windows<T> {
         kind: FaultKind,
         mut piece: impl FnMut(&mut T, usize, usize, usize),
     ) -> Result<(), Fault> {
-        if self.mapped(addr, len) < len {
+        if self.mapped(addr, len, |window| window.permits(kind)) < len {
             let gone = false;
             let fault = Fault {
                 addr,
@@ -185,8 +191,8 @@ impl<T: Window> Windows<T> {
         Ok(())
     }
 
-    /// Bytes from `addr` on that are mapped, at most `len`.
-    fn mapped(&self, addr: u64, len: usize) -> usize {
+    /// Bytes from `addr` on that are mapped, by windows that are `fit`, at most `len`.
+    fn mapped(&self, addr: u64, len: usize, fit: impl Fn(&T) -> bool) -> usize {
         let mut done = 0;
         while done < len {
             let Some(at) = addr.checked_add(done as u64) else {
@@ -196,7 +202,7 @@ impl<T: Window> Windows<T> {
                 break;
             };
             let end = u128::from(start) + window.len() as u128;
-            if end <= u128::from(at) {
+            if end <= u128::from(at) || !fit(window) {
                 break;
             }
             done += (end - u128::from(at)).min((len - done) as u128) as usize;
@@ -263,7 +269,7 @@ impl HostMemory for Ranges {
     }
 
     fn mapped(&self, addr: u64, len: usize) -> usize {
-        self.inner.borrow().mapped(addr, len)
+        self.inner.borrow().mapped(addr, len, |_| true)
     }
 
     fn faults(&self) -> Vec<Fault> {
@@ -275,11 +281,16 @@ impl HostMemory for Ranges {
 struct Raw {
     start: *mut u8,
     len: usize,
+    access: DmaAccess,
 }
 
 impl Window for Raw {
     fn len(&self) -> usize {
         self.len
+    }
+
+    fn permits(&self, kind: FaultKind) -> bool {
+        kind == FaultKind::Read || self.access == DmaAccess::ReadWrite
     }
 }
 
@@ -299,19 +310,23 @@ impl ProcessMemory {
         Self::default()
     }
 
-    /// Lets the card reach `len` bytes from `start`, at the address of `start`.
+    /// Lets the card reach `len` bytes from `start`, at the address of `start`, for `access`.
     ///
     /// # Safety
-    /// Until [`unmap`](Self::unmap) is called with the same address, the bytes stay allocated and are
-    /// reachable for reads and writes through `start`. No reference to them is used across a call that
+    /// Until [`unmap`](Self::unmap) is called with the same address, the bytes stay allocated and
+    /// `start` may be used for that access. No reference to them is used across a call that
     /// may step the card; shared data is touched through raw pointers.
     ///
     /// # Errors
     /// [`BadRange`] if the window is empty, wraps round 2^64 or overlaps another.
-    pub unsafe fn map(&self, start: *mut u8, len: usize) -> Result<(), BadRange> {
-        self.inner
-            .borrow_mut()
-            .insert(start.addr() as u64, Raw { start, len })
+    pub unsafe fn map(
+        &self,
+        start: *mut u8,
+        len: usize,
+        access: DmaAccess,
+    ) -> Result<(), BadRange> {
+        let window = Raw { start, len, access };
+        self.inner.borrow_mut().insert(start.addr() as u64, window)
     }
 
     /// Takes back the window that starts at `addr`; `false` if there is none. The card cannot reach
@@ -346,7 +361,7 @@ impl HostMemory for ProcessMemory {
     }
 
     fn mapped(&self, addr: u64, len: usize) -> usize {
-        self.inner.borrow().mapped(addr, len)
+        self.inner.borrow().mapped(addr, len, |_| true)
     }
 
     fn faults(&self) -> Vec<Fault> {

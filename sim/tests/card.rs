@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ferroce_driver::{
-    Access, Backend, BackendError, Context, Gid, Mac, Qp, RecvWr, Remote, SendOp, SendWr, Wc,
+    Access, Backend, BackendError, Context, DmaAccess, Gid, Mac, Qp, RecvWr, Remote, SendOp,
+    SendWr, Wc,
 };
 use ferroce_sim::card::{PAGE, READ_TIMEOUT, SimCard};
 use ferroce_sim::link::{Config, Impairment};
@@ -85,7 +86,7 @@ fn the_card_reaches_what_is_mapped_and_only_that() {
         unsafe { pages.at(at).write_volatile(at as u8 ^ (at >> 8) as u8) };
     }
     // SAFETY: the pages outlive the card and are touched through raw pointers only.
-    unsafe { card.map(pages.start, pages.len) }.unwrap();
+    unsafe { card.map(pages.start, pages.len, DmaAccess::ReadWrite) }.unwrap();
     write32(&card, 0, 0x1234);
     assert_eq!(card.read32(0), 0x1234);
     let before = card.now_ns();
@@ -166,7 +167,7 @@ fn mappings_are_checked() {
     let (card, _) = copier();
     let map = |offset, len| {
         // SAFETY: the pages outlive the card and are not touched.
-        unsafe { card.map(pages.at(offset), len) }
+        unsafe { card.map(pages.at(offset), len, DmaAccess::ReadWrite) }
     };
     assert!(matches!(
         map(8, PAGE),
@@ -190,6 +191,15 @@ fn mappings_are_checked() {
     // SAFETY: the test mapped it.
     unsafe { card.unmap(pages.at(PAGE), 2 * PAGE) }.unwrap();
     map(2 * PAGE, PAGE).unwrap();
+    let constants = memmap2::MmapMut::map_anon(PAGE).unwrap();
+    let constants = constants.make_read_only().unwrap();
+    let map = |access| {
+        // SAFETY: the page outlives the card.
+        unsafe { card.map(constants.as_ptr().cast_mut(), PAGE, access) }
+    };
+    let refused = map(DmaAccess::ReadWrite);
+    assert!(matches!(refused, Err(BackendError::Fault { .. })));
+    map(DmaAccess::Read).unwrap();
 }
 
 #[test]

@@ -145,18 +145,17 @@ impl Manager {
     }
 
     fn on_mra(&mut self, now: Duration, from: Address, mra: &Mra) {
-        let Some(connection) = self.connections.get_mut(mra.remote) else {
+        let Some(connection) = self.connections.get(&mra.remote) else {
             return;
         };
-        if connection.peer.gid != from.gid {
-            return;
+        let is_meant = matches!(
+            (&connection.state, mra.about),
+            (State::ReqSent(_), about::REQ) | (State::RepSent(_), about::REP)
+        );
+        if is_meant && connection.peer.gid == from.gid {
+            let at = now + time(mra.service_timeout) + time(ANSWER);
+            self.connections.wait(mra.remote, at);
         }
-        let waiting = match (&mut connection.state, mra.about) {
-            (State::ReqSent(waiting), about::REQ) => waiting,
-            (State::RepSent(waiting), about::REP) => waiting,
-            _ => return,
-        };
-        waiting.at = now + time(mra.service_timeout) + time(ANSWER);
     }
 
     fn on_rej(&mut self, from: Address, rej: &Rej) {

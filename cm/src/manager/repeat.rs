@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CmEvent, Connection, Id, Manager, Output, State, Waiting};
+use super::{CmEvent, Manager, Output, State, Waiting};
 
 /// Code of the time until a message is sent again, 4.3 s: as Linux has it.
 pub(super) const ANSWER: u8 = 20;
@@ -23,14 +23,12 @@ pub(super) const fn time(code: u8) -> Duration {
 impl Manager {
     /// When [`tick`](Self::tick) has something to do.
     pub fn deadline(&self) -> Option<Duration> {
-        self.connections.values().filter_map(|c| c.state.at()).min()
+        self.connections.deadline()
     }
 
     /// Sends again what was not answered in time, and gives up what was sent often enough.
     pub fn tick(&mut self, now: Duration) {
-        let due = |(&id, c): (&Id, &Connection)| c.state.at().filter(|&at| at <= now).map(|_| id);
-        let due: Vec<_> = self.connections.iter().filter_map(due).collect();
-        for id in due {
+        for id in self.connections.due(now) {
             let Some(c) = self.connections.get_mut(id) else {
                 continue;
             };
@@ -39,8 +37,8 @@ impl Manager {
                 && waiting.left > 0
             {
                 waiting.left -= 1;
-                waiting.at = now + time(ANSWER);
                 let again = waiting.mad.clone();
+                self.connections.wait(id, now + time(ANSWER));
                 self.out.push_back(Output::Send(peer, again));
                 continue;
             }
@@ -57,8 +55,14 @@ impl Manager {
     }
 }
 
+#[cfg(test)]
+std::thread_local! {
+    /// States that were looked at for their time.
+    pub(super) static LOOKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl State {
-    fn waiting(&mut self) -> Option<&mut Waiting> {
+    pub(super) fn waiting(&mut self) -> Option<&mut Waiting> {
         match self {
             Self::ReqSent(w) | Self::RepSent(w) | Self::DreqSent(w) | Self::SidrSent(w) => Some(w),
             _ => None,
@@ -66,7 +70,9 @@ impl State {
     }
 
     /// When something is to be done.
-    fn at(&self) -> Option<Duration> {
+    pub(super) fn at(&self) -> Option<Duration> {
+        #[cfg(test)]
+        LOOKED.set(LOOKED.get() + 1);
         match self {
             Self::ReqSent(w) | Self::RepSent(w) | Self::DreqSent(w) | Self::SidrSent(w) => {
                 Some(w.at)

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
+use std::time::Duration;
 
 use super::{Connection, Id, State};
 
@@ -14,6 +15,8 @@ pub(super) struct Table {
     all: BTreeMap<Id, Connection>,
     by_remote: Known,
     by_remote_qpn: Known,
+    /// When something is to be done, and of which.
+    due: BTreeSet<(Duration, Id)>,
     undecided: usize,
 }
 
@@ -26,7 +29,8 @@ impl Deref for Table {
 }
 
 impl Table {
-    /// A connection. What the peer says of itself changes by [`learn`](Self::learn) alone, the state by [`put`](Self::put).
+    /// A connection. What the peer says of itself changes by [`learn`](Self::learn) alone, the state by [`put`](Self::put),
+    /// and the time of what waits in it by [`wait`](Self::wait).
     pub(super) fn get_mut(&mut self, id: Id) -> Option<&mut Connection> {
         self.all.get_mut(&id)
     }
@@ -35,17 +39,50 @@ impl Table {
         let (gid, remote, qpn) = connection.far();
         self.by_remote.insert((gid, remote, id));
         self.by_remote_qpn.insert((gid, qpn, id));
-        self.undecided += usize::from(connection.state.is_undecided());
+        self.note(id, &connection.state);
         self.all.insert(id, connection);
+    }
+
+    /// Counts a state that a connection comes to.
+    fn note(&mut self, id: Id, state: &State) {
+        self.undecided += usize::from(state.is_undecided());
+        self.due.extend(state.at().map(|at| (at, id)));
+    }
+
+    /// Counts a state no more.
+    fn forget(&mut self, id: Id, state: &State) {
+        self.undecided -= usize::from(state.is_undecided());
+        state.at().map(|at| self.due.remove(&(at, id)));
     }
 
     /// Another state.
     pub(super) fn put(&mut self, id: Id, state: State) {
-        if let Some(connection) = self.all.get_mut(&id) {
-            self.undecided += usize::from(state.is_undecided());
-            self.undecided -= usize::from(connection.state.is_undecided());
+        if let Some(mut connection) = self.all.remove(&id) {
+            self.forget(id, &connection.state);
+            self.note(id, &state);
             connection.state = state;
+            self.all.insert(id, connection);
         }
+    }
+
+    /// What waits in the state waits until `at`.
+    pub(super) fn wait(&mut self, id: Id, at: Duration) {
+        if let Some(waiting) = self.all.get_mut(&id).and_then(|c| c.state.waiting()) {
+            self.due.remove(&(waiting.at, id));
+            waiting.at = at;
+            self.due.insert((at, id));
+        }
+    }
+
+    /// When something is to be done next.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Those with something to be done by `now`.
+    pub(super) fn due(&self, now: Duration) -> Vec<Id> {
+        let due = self.due.range(..=(now, Id::MAX));
+        due.map(|(_, id)| *id).collect()
     }
 
     /// Requests that wait for programs.
@@ -58,7 +95,7 @@ impl Table {
         let (gid, remote, qpn) = connection.far();
         self.by_remote.remove(&(gid, remote, id));
         self.by_remote_qpn.remove(&(gid, qpn, id));
-        self.undecided -= usize::from(connection.state.is_undecided());
+        self.forget(id, &connection.state);
         Some(connection)
     }
 
@@ -124,6 +161,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::super::tests::address;
+    use super::super::{MAD_BYTES, Waiting};
     use super::*;
 
     #[test]
@@ -148,5 +186,31 @@ mod tests {
         (1..=3).for_each(|id| drop(table.remove(id)));
         assert_eq!(table.of_remote(gid, 8, any), None);
         assert_eq!((table.undecided(), table.by_remote.len()), (0, 0));
+    }
+
+    #[test]
+    fn connections_are_due_at_the_time_of_their_state() {
+        let second = Duration::from_secs;
+        let mut table = Table::default();
+        for id in 1..=4 {
+            let connection = Connection::new(address(0), 0, State::TimeWait(second(id.into())));
+            table.insert(id, connection);
+        }
+        assert_eq!(table.deadline(), Some(second(1)));
+        assert_eq!(table.due(second(3)), [1, 2, 3]);
+        table.put(2, State::Established);
+        table.learn(3, 7, 0x55, 9);
+        drop(table.remove(1));
+        assert_eq!(table.due(second(4)), [3, 4]);
+        let mad = Box::new([0; MAD_BYTES]);
+        let (left, at) = (1, second(9));
+        table.put(3, State::DreqSent(Waiting { mad, left, at }));
+        table.wait(3, second(2));
+        table.wait(4, second(1));
+        assert_eq!(table.deadline(), Some(second(2)));
+        assert_eq!(table.due(second(9)), [3, 4]);
+        table.put(3, State::Established);
+        drop(table.remove(4));
+        assert_eq!((table.deadline(), table.due.len()), (None, 0));
     }
 }

@@ -111,7 +111,8 @@ impl<B: Backend> Cq<B> {
         1 << self.ring.log_size()
     }
 
-    /// CQEs that named no posted work request: not 0 only if the card is faulty.
+    /// CQEs that named no posted work request. A card that cannot read a send WQE of several slots writes some; any other
+    /// is faulty.
     #[must_use]
     pub fn unknown_cqes(&self) -> u64 {
         self.core.unknown.load(Ordering::Relaxed)

@@ -17,7 +17,7 @@ use crate::card::Kind;
 use crate::command::CommandError;
 use crate::host::Host;
 use crate::pd::PdNumber;
-use crate::{AnyBackend, Backend, BackendError, Pd, Sge};
+use crate::{AnyBackend, Backend, BackendError, DmaAccess, Pd, Sge};
 pub use buf::MrBuf;
 use entry::{Entry, Extent};
 pub use window::{Mw, MwBind, MwError, MwType};
@@ -36,6 +36,17 @@ bitflags! {
         const REMOTE_ATOMIC = 1 << 3;
         /// Memory windows may be bound to it.
         const MW_BIND = 1 << 4;
+    }
+}
+
+impl Access {
+    /// What the card does with memory on which there are these rights; a peer writes only where it may.
+    fn dma(self) -> DmaAccess {
+        if self.contains(Self::LOCAL_WRITE) {
+            DmaAccess::ReadWrite
+        } else {
+            DmaAccess::Read
+        }
     }
 }
 
@@ -99,17 +110,28 @@ struct Pinned<B: Backend> {
     host: Arc<Host<B>>,
     addr: usize,
     len: usize,
+    access: DmaAccess,
 }
 
 impl<B: Backend> Pinned<B> {
     /// # Safety
     /// The memory stays allocated until the value is dropped.
-    unsafe fn new(host: &Arc<Host<B>>, addr: *mut u8, len: usize) -> Result<Self, BackendError> {
+    unsafe fn new(
+        host: &Arc<Host<B>>,
+        addr: *mut u8,
+        len: usize,
+        access: DmaAccess,
+    ) -> Result<Self, BackendError> {
         let host = host.clone();
         // SAFETY: by the caller's word; the drop unpins it.
-        unsafe { host.pin(addr, len) }?;
+        unsafe { host.pin(addr, len, access) }?;
         let addr = addr.addr();
-        Ok(Self { host, addr, len })
+        Ok(Self {
+            host,
+            addr,
+            len,
+            access,
+        })
     }
 }
 
@@ -198,7 +220,7 @@ impl<B: Backend> Mr<B> {
     ) -> Result<Self, MrError> {
         let extent = check(addr, len, access)?;
         // SAFETY: the memory stays until the region is dropped, by the caller's word.
-        let pinned = unsafe { Pinned::new(&pd.card.host, addr, len) }?;
+        let pinned = unsafe { Pinned::new(&pd.card.host, addr, len, access.dma()) }?;
         let entry = Entry::new(pd, extent, kind)?;
         Ok(Self {
             entry,
@@ -223,11 +245,13 @@ impl<B: Backend> Mr<B> {
         }
         let old = ptr::without_provenance_mut(self.pinned.addr);
         let (addr, len) = change.memory.unwrap_or((old, self.pinned.len));
-        let extent = check(addr, len, change.access.unwrap_or(self.access))?;
-        let pinned = match change.memory {
+        let access = change.access.unwrap_or(self.access);
+        let extent = check(addr, len, access)?;
+        let pinned = if change.memory.is_some() || access.dma() != self.pinned.access {
             // SAFETY: as of `new`.
-            Some((addr, len)) => Some(unsafe { Pinned::new(&pd.card.host, addr, len) }?),
-            None => None,
+            Some(unsafe { Pinned::new(&pd.card.host, addr, len, access.dma()) }?)
+        } else {
+            None
         };
         let ended = self.entry.rewrite(&pd, extent)?;
         self.access = extent.access;

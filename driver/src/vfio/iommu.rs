@@ -6,16 +6,47 @@ use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 
 use vfio_bindings::bindings::vfio::{
-    VFIO_BASE, VFIO_IOMMU_INFO_CAPS, VFIO_IOMMU_INFO_PGSIZES, VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE,
-    VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_TYPE, vfio_iommu_type1_info,
+    VFIO_BASE, VFIO_DMA_MAP_FLAG_READ, VFIO_DMA_MAP_FLAG_WRITE, VFIO_IOMMU_INFO_CAPS,
+    VFIO_IOMMU_INFO_PGSIZES, VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE, VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL,
+    VFIO_TYPE, vfio_iommu_type1_dma_map, vfio_iommu_type1_info,
 };
-use vmm_sys_util::ioctl::ioctl_with_mut_ptr;
+use vmm_sys_util::ioctl::{ioctl_with_mut_ptr, ioctl_with_ref};
 use vmm_sys_util::ioctl_io_nr;
 
+use crate::DmaAccess;
+
 ioctl_io_nr!(VFIO_IOMMU_GET_INFO, VFIO_TYPE.into(), VFIO_BASE + 12);
+ioctl_io_nr!(VFIO_IOMMU_MAP_DMA, VFIO_TYPE.into(), VFIO_BASE + 13);
 
 /// Bytes of the answer without capabilities.
 const HEADER: usize = size_of::<vfio_iommu_type1_info>();
+
+/// Maps `len` bytes at `addr` at the same IOVA.
+///
+/// # Safety
+/// Until they are unmapped the bytes stay allocated and the card accesses them at any time.
+pub(super) unsafe fn map(
+    container: &impl AsRawFd,
+    addr: *mut u8,
+    len: usize,
+    access: DmaAccess,
+) -> io::Result<()> {
+    let map = vfio_iommu_type1_dma_map {
+        argsz: size_of::<vfio_iommu_type1_dma_map>() as u32,
+        flags: match access {
+            DmaAccess::Read => VFIO_DMA_MAP_FLAG_READ,
+            DmaAccess::ReadWrite => VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+        },
+        vaddr: addr.expose_provenance() as u64,
+        iova: addr.addr() as u64,
+        size: len as u64,
+    };
+    // SAFETY: the kernel reads as many bytes as `argsz` says; what becomes of the memory is the caller's word.
+    match unsafe { ioctl_with_ref(container, VFIO_IOMMU_MAP_DMA(), &map) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
 
 /// IOVA that an IOMMU translates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

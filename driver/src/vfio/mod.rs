@@ -22,7 +22,7 @@ use rustix::process::{Resource, getrlimit};
 use vfio_ioctls::{VfioContainer, VfioError as Refusal};
 use vmm_sys_util::eventfd::EventFd;
 
-use crate::{Backend, BackendError, Opened, eventfd};
+use crate::{Backend, BackendError, DmaAccess, Opened, eventfd};
 
 pub use error::VfioError;
 
@@ -116,17 +116,17 @@ impl Vfio {
     }
 
     /// What a refused mapping is called.
-    fn refused(&self, addr: usize, len: usize, refusal: Refusal) -> BackendError {
-        let error = match refusal {
-            Refusal::IommuDmaMap(e) | Refusal::IommuDmaUnmap(e) => io::Error::from(e),
-            // Less was unmapped than was asked for.
-            Refusal::InvalidDmaUnmapSize => return BackendError::NotMapped { addr, len },
-            other => io::Error::other(other),
-        };
+    fn refused(
+        &self,
+        addr: usize,
+        len: usize,
+        access: DmaAccess,
+        error: io::Error,
+    ) -> BackendError {
         let errno = error.raw_os_error().map(Errno::from_raw_os_error);
         match errno {
             Some(Errno::EXIST) => BackendError::Overlap { addr, len },
-            Some(Errno::FAULT) => BackendError::Fault { addr, len },
+            Some(Errno::FAULT) => BackendError::Fault { addr, len, access },
             Some(Errno::NOMEM) => BackendError::MemoryLimit {
                 addr,
                 len,
@@ -160,7 +160,7 @@ impl Backend for Vfio {
         unsafe { self.register(offset).write_volatile(value.to_le()) }
     }
 
-    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    unsafe fn map(&self, addr: *mut u8, len: usize, access: DmaAccess) -> Result<(), BackendError> {
         let (start, page) = (addr.addr(), self.iommu.page);
         if len == 0 || !start.is_multiple_of(page) || !len.is_multiple_of(page) {
             let addr = start;
@@ -173,9 +173,9 @@ impl Backend for Vfio {
                 ranges: self.iommu.ranges.to_string(),
             });
         }
-        // SAFETY: the caller promises what the crate asks for, until `unmap`.
-        unsafe { self.container.vfio_dma_map(start as u64, len, addr) }
-            .map_err(|refusal| self.refused(start, len, refusal))
+        // SAFETY: the rule is the caller's, unchanged.
+        unsafe { iommu::map(&*self.container, addr, len, access) }
+            .map_err(|error| self.refused(start, len, access, error))
     }
 
     fn opened(&self) -> &Opened {
@@ -186,14 +186,23 @@ impl Backend for Vfio {
         let start = addr.addr();
         self.container
             .vfio_dma_unmap(start as u64, len)
-            .map_err(|refusal| match self.refused(start, len, refusal) {
-                // The kernel does not cut mappings.
-                BackendError::System { source, .. }
-                    if source.kind() == io::ErrorKind::InvalidInput =>
-                {
-                    BackendError::NotMapped { addr: start, len }
+            .map_err(|refusal| {
+                let source = match refusal {
+                    Refusal::IommuDmaUnmap(e) => io::Error::from(e),
+                    // Less was unmapped than was asked for.
+                    Refusal::InvalidDmaUnmapSize => io::ErrorKind::InvalidInput.into(),
+                    other => io::Error::other(other),
+                };
+                match source.kind() {
+                    // The kernel does not cut mappings.
+                    io::ErrorKind::InvalidInput => BackendError::NotMapped { addr: start, len },
+                    _ => BackendError::System {
+                        operation: "DMA unmapping",
+                        addr: start,
+                        len,
+                        source,
+                    },
                 }
-                other => other,
             })
     }
 

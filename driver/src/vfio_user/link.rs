@@ -181,8 +181,9 @@ impl Link {
                     self.answered.notify_all();
                 }
                 Kind::Command { no_reply } => {
-                    let reply = self.access(&message);
+                    // Whoever rang a doorbell had the lock: what it wrote before is seen.
                     let _one = lock(&self.sender);
+                    let reply = self.access(&message);
                     if !no_reply && send(&self.socket, &reply, &[]).is_err() {
                         break;
                     }

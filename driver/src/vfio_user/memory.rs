@@ -1,12 +1,14 @@
 //! Memory of this process that the card may reach.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use crate::{DmaAccess, words};
 
 /// A mapped range. The pointer keeps its provenance.
 struct Range {
     start: *mut u8,
     len: usize,
+    access: DmaAccess,
 }
 
 // SAFETY: the pointer is used by whoever holds the `Memory`, under the rules of `Memory::insert`, on any thread.
@@ -20,8 +22,8 @@ impl Memory {
     /// Adds a range; false if it overlaps another or wraps.
     ///
     /// # Safety
-    /// Until [`remove`](Self::remove) the bytes stay allocated and may be read and written through `start` at any time.
-    pub(super) unsafe fn insert(&mut self, start: *mut u8, len: usize) -> bool {
+    /// Until [`remove`](Self::remove) the bytes stay allocated and `start` may be used for that access at any time.
+    pub(super) unsafe fn insert(&mut self, start: *mut u8, len: usize, access: DmaAccess) -> bool {
         let Some(end) = start.addr().checked_add(len) else {
             return false;
         };
@@ -29,7 +31,7 @@ impl Memory {
         if below.is_some_and(|(&at, range)| at + range.len > start.addr()) {
             return false;
         }
-        self.0.insert(start.addr(), Range { start, len });
+        self.0.insert(start.addr(), Range { start, len, access });
         true
     }
 
@@ -44,43 +46,43 @@ impl Memory {
 
     /// Reads `data.len()` bytes; false, and nothing read, unless all of them are mapped.
     pub(super) fn read(&self, address: u64, data: &mut [u8]) -> bool {
-        let Some(pieces) = self.pieces(address, data.len()) else {
+        let Some(pieces) = self.pieces(address, data.len(), DmaAccess::Read) else {
             return false;
         };
         let mut data = data;
         for (from, len) in pieces {
             let (now, rest) = data.split_at_mut(len);
             // SAFETY: `pieces` gives mapped memory only, which `insert` says may be read.
-            unsafe { read(from, now) };
+            unsafe { words::read(from, now) };
             data = rest;
         }
         true
     }
 
-    /// Writes `data`; false, and nothing written, unless all of it is mapped.
+    /// Writes `data`; false, and nothing written, unless all of it is mapped for that.
     pub(super) fn write(&self, address: u64, data: &[u8]) -> bool {
-        let Some(pieces) = self.pieces(address, data.len()) else {
+        let Some(pieces) = self.pieces(address, data.len(), DmaAccess::ReadWrite) else {
             return false;
         };
         let mut data = data;
         for (to, len) in pieces {
             let (now, rest) = data.split_at(len);
             // SAFETY: `pieces` gives mapped memory only, which `insert` says may be written.
-            unsafe { write(to, now) };
+            unsafe { words::write(to, now) };
             data = rest;
         }
         true
     }
 
-    /// The parts of an access in their ranges; `None` unless all of it is mapped.
-    fn pieces(&self, address: u64, len: usize) -> Option<Vec<(*mut u8, usize)>> {
+    /// The parts of an access in their ranges; `None` unless all of it is mapped for `access`.
+    fn pieces(&self, address: u64, len: usize, access: DmaAccess) -> Option<Vec<(*mut u8, usize)>> {
         let mut at = usize::try_from(address).ok()?;
         let end = at.checked_add(len)?;
         let mut pieces = Vec::new();
         while at < end {
             let (&start, range) = self.0.range(..=at).next_back()?;
             let here = (start + range.len).min(end).checked_sub(at)?;
-            if here == 0 {
+            if here == 0 || (access == DmaAccess::ReadWrite && range.access == DmaAccess::Read) {
                 return None;
             }
             // SAFETY: `at` lies in the range, whose bytes are one allocation.
@@ -91,77 +93,9 @@ impl Memory {
     }
 }
 
-/// Bytes of the words that are moved in one access.
-const WORD: usize = size_of::<u64>();
-
-/// Reads shared memory, by whole words where they are aligned.
-///
-/// # Safety
-/// `from` may be read for the length of `to`.
-unsafe fn read(from: *const u8, to: &mut [u8]) {
-    let mut done = 0;
-    while done < to.len() {
-        // SAFETY: inside of what the caller may read.
-        let at = unsafe { from.add(done) };
-        if at.addr().is_multiple_of(WORD) && to.len() - done >= WORD {
-            // SAFETY: as before, and aligned.
-            let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) }.load(Ordering::Relaxed);
-            to[done..done + WORD].copy_from_slice(&word.to_ne_bytes());
-            done += WORD;
-        } else if at.addr().is_multiple_of(4) && to.len() - done >= 4 {
-            // SAFETY: as before, and aligned.
-            let word = unsafe { AtomicU32::from_ptr(at.cast_mut().cast()) }.load(Ordering::Relaxed);
-            to[done..done + 4].copy_from_slice(&word.to_ne_bytes());
-            done += 4;
-        } else {
-            // SAFETY: as before.
-            to[done] = unsafe { AtomicU8::from_ptr(at.cast_mut()) }.load(Ordering::Relaxed);
-            done += 1;
-        }
-    }
-}
-
-/// Writes shared memory, by whole words where they are aligned; the last word is seen no earlier than the others.
-///
-/// # Safety
-/// `to` may be written for the length of `from`.
-unsafe fn write(to: *mut u8, from: &[u8]) {
-    let mut done = 0;
-    while done < from.len() {
-        // SAFETY: inside of what the caller may write.
-        let at = unsafe { to.add(done) };
-        let left = from.len() - done;
-        match from[done..].first_chunk::<WORD>() {
-            Some(word) if at.addr().is_multiple_of(WORD) => {
-                // The owner bit of a ring entry is in its last word.
-                let order = if left == WORD {
-                    Ordering::Release
-                } else {
-                    Ordering::Relaxed
-                };
-                // SAFETY: as before, and aligned.
-                unsafe { AtomicU64::from_ptr(at.cast()) }.store(u64::from_ne_bytes(*word), order);
-                done += WORD;
-            }
-            _ => match from[done..].first_chunk::<4>() {
-                Some(word) if at.addr().is_multiple_of(4) => {
-                    // SAFETY: as before, and aligned.
-                    let shared = unsafe { AtomicU32::from_ptr(at.cast()) };
-                    shared.store(u32::from_ne_bytes(*word), Ordering::Relaxed);
-                    done += 4;
-                }
-                _ => {
-                    // SAFETY: as before.
-                    unsafe { AtomicU8::from_ptr(at) }.store(from[done], Ordering::Relaxed);
-                    done += 1;
-                }
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::DmaAccess::{Read, ReadWrite};
     use super::*;
 
     #[test]
@@ -172,11 +106,17 @@ mod tests {
         let mut memory = Memory::default();
         // SAFETY: `bytes` is valid until the end of the test and is touched through `start` only.
         unsafe {
-            assert!(memory.insert(start, 32));
-            assert!(memory.insert(start.add(32), 32));
-            assert!(!memory.insert(start.add(24), 16), "overlaps both");
-            assert!(!memory.insert(start.add(8), 8), "inside of one");
-            assert!(!memory.insert(start.with_addr(usize::MAX - 3), 8), "wraps");
+            assert!(memory.insert(start, 32, ReadWrite));
+            assert!(memory.insert(start.add(32), 32, ReadWrite));
+            assert!(
+                !memory.insert(start.add(24), 16, ReadWrite),
+                "overlaps both"
+            );
+            assert!(!memory.insert(start.add(8), 8, ReadWrite), "inside of one");
+            assert!(
+                !memory.insert(start.with_addr(usize::MAX - 3), 8, ReadWrite),
+                "wraps"
+            );
         }
         let data: Vec<u8> = (1..=40).collect();
         for offset in 0..16 {
@@ -195,5 +135,10 @@ mod tests {
         assert!(memory.remove(at as usize, 32));
         assert!(!memory.read(at + 31, &mut back[..1]));
         assert!(memory.read(at + 32, &mut back[..1]));
+        // SAFETY: as above.
+        assert!(unsafe { memory.insert(start, 32, Read) });
+        assert!(memory.read(at + 30, &mut back[..4]));
+        assert!(!memory.write(at + 30, &data[..4]), "may be read only");
+        assert!(memory.write(at + 32, &data[..4]));
     }
 }

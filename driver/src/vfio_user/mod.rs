@@ -25,7 +25,7 @@ use ferroce_vfio_user::{MAJOR, MAX_TRANSFER, MINOR};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::host::lock;
-use crate::{Backend, BackendError, Opened, eventfd};
+use crate::{Backend, BackendError, DmaAccess, Opened, eventfd};
 
 pub use error::VfioUserError;
 use link::Link;
@@ -222,7 +222,7 @@ impl Backend for VfioUser {
         }
     }
 
-    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    unsafe fn map(&self, addr: *mut u8, len: usize, access: DmaAccess) -> Result<(), BackendError> {
         let start = addr.addr();
         if !start.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE) || len == 0 {
             return Err(BackendError::Unaligned {
@@ -231,15 +231,22 @@ impl Backend for VfioUser {
                 page: PAGE,
             });
         }
+        if !access.is_permitted(start, len) {
+            let addr = start;
+            return Err(BackendError::Fault { addr, len, access });
+        }
         let mut memory = self.link.memory();
         // SAFETY: the caller promises what `Memory::insert` asks for, until `unmap` takes it out again.
-        if !unsafe { memory.insert(addr, len) } {
+        if !unsafe { memory.insert(addr, len, access) } {
             return Err(BackendError::Overlap { addr: start, len });
         }
         drop(memory);
         let map = DmaMap {
             argsz: DmaMap::BYTES as u32,
-            flags: dma::READ | dma::WRITE,
+            flags: match access {
+                DmaAccess::Read => dma::READ,
+                DmaAccess::ReadWrite => dma::READ | dma::WRITE,
+            },
             offset: 0,
             address: start as u64,
             size: len as u64,

@@ -7,7 +7,7 @@ use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::cq::{self, Cqe, status};
 
 use crate::fake::{ALL, Answer, BASIC};
-use crate::setup::{Connected, open, peer};
+use crate::setup::{Connected, REMOTE, open, peer, sges};
 
 #[test]
 fn a_completion_says_everything() {
@@ -130,6 +130,43 @@ fn completions_of_nothing_posted_are_counted_and_dropped() {
     assert!(fake.complete_send(qp.qpn(), 0, 0));
     assert_eq!(cq.poll(&mut wcs), 0);
     assert_eq!(cq.unknown_cqes(), 4);
+}
+
+/// Of a send WQE that it cannot read the card does not know the slots, and flushes one after the other. If it reads a later
+/// one, what is there is no WQE, and the next may be passed over.
+#[test]
+fn each_request_completes_once_if_the_card_flushes_slots() {
+    let Connected {
+        fake,
+        mut cq,
+        mut qp,
+        ..
+    } = Connected::new(ALL, 64, |b| b.max_send_wr(8).max_send_sge(16));
+    // Entries and slots.
+    let kinds = [(16, 5), (1, 1), (6, 2), (2, 1), (10, 3)];
+    let lists = kinds.map(|(entries, _)| sges(entries));
+    let mut wcs = [Wc::default(); 64];
+    let mut at = 0;
+    for round in 0..40 {
+        // Requests of many sizes come to stand at each place.
+        let count = 1 + round % kinds.len();
+        let list = lists[..count].iter();
+        let write = list.map(|list| SendWr::new(SendOp::Write(REMOTE), list));
+        let wrs: Vec<_> = (1..).zip(write).map(|(i, wr)| wr.wr_id(i)).collect();
+        qp.post_send(&wrs).unwrap();
+        for &(_, slots) in &kinds[..count] {
+            let first = if round % 2 == 0 { 0 } else { slots - 1 };
+            for slot in first..slots {
+                let status = status::WR_FLUSH_ERR;
+                assert!(fake.complete_send(qp.qpn(), at + slot, status));
+            }
+            at += slots;
+        }
+        let found = cq.poll(&mut wcs);
+        let found: Vec<_> = wcs[..found].iter().map(|wc| wc.wr_id).collect();
+        let posted: Vec<_> = wrs.iter().map(|wr| wr.wr_id).collect();
+        assert_eq!(found, posted, "round {round}");
+    }
 }
 
 /// What queue pairs that are gone left in a queue takes no room of it, and the others keep their order.

@@ -92,6 +92,10 @@ foreach {name what} {STATS.WNS setup STATS.WHS hold STATS.TPWS "pulse width"} {
 if {[string match *VIOLATED* [report_bus_skew -return_string]]} {
     error "bits of a crossing are too far apart: see [file join $reports bus_skew.rpt]"
 }
+# A crossing without synchronizer; of one that is good all the same a create_waiver in a constraint says why.
+if {[string match *Critical* [report_cdc -details -severity Critical -no_header -return_string]]} {
+    error "a crossing between clocks is not safe: see [file join $reports cdc.rpt]"
+}
 if {$until eq "impl"} {
     return
 }

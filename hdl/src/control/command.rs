@@ -146,7 +146,11 @@ pub struct Command<
     configured: Ram<Bits<2>, Q>,
     /// Shared receive queues that exist.
     shared: Ram<Bit, S>,
-    steps: CommandSteps<Q, S>,
+    /// Completion queues that exist.
+    queues: Ram<Bit, C>,
+    /// Event queues that exist.
+    event_queues: Ram<Bit, E>,
+    steps: CommandSteps<Q, S, C, E>,
     mac: Reg<Bits<48>>,
     promiscuous_q: Reg<Bit>,
 }
@@ -195,7 +199,8 @@ impl<
         steps.status = check.status;
         steps.facts = facts;
         copy!(steps <= head; qp_sq, qp_av, qp_rq);
-        steps.queue_ready = if of_eq { eq.ready } else { cq.ready };
+        let queue_ready = if of_eq { eq.ready } else { cq.ready };
+        steps.queue_ready = queue_ready;
         steps.cq_refused = cq_refused;
         steps.events_busy = events.busy;
         steps.drain_done = drain_done;
@@ -222,6 +227,20 @@ impl<
         shared.waddr = head.index.low::<S>();
         shared.wdata = facts.create_srq;
         check.srq_exists = shared.rdata;
+        // which completion queues and event queues
+        let queued = (steps.state == CommandState::Queue) & queue_ready;
+        queues.re = true;
+        queues.raddr = head.index.low::<C>();
+        queues.we = queued & (facts.create_cq | facts.destroy_cq);
+        queues.waddr = head.index.low::<C>();
+        queues.wdata = facts.create_cq;
+        check.cq_exists = queues.rdata;
+        event_queues.re = true;
+        event_queues.raddr = head.index.low::<E>();
+        event_queues.we = queued & of_eq;
+        event_queues.waddr = head.index.low::<E>();
+        event_queues.wdata = facts.create_eq;
+        check.eq_exists = event_queues.rdata;
         if steps.state == CommandState::Sweep {
             configured.we = true;
             configured.waddr = steps.sweep.low::<Q>();
@@ -229,6 +248,12 @@ impl<
             shared.we = true;
             shared.waddr = steps.sweep.low::<S>();
             shared.wdata = false;
+            queues.we = true;
+            queues.waddr = steps.sweep.low::<C>();
+            queues.wdata = false;
+            event_queues.we = true;
+            event_queues.waddr = steps.sweep.low::<E>();
+            event_queues.wdata = false;
         }
         if applies & facts.set_port {
             mac = images.port.mac;

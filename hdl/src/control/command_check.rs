@@ -125,6 +125,10 @@ pub struct CommandCheck<
     pub srq: Signal<In, SrqCtx>,
     /// In cycle n + 1: the shared receive queue that the command is on, or that of the responder image, exists.
     pub srq_exists: Signal<In, Bit>,
+    /// In cycle n + 1: the completion queue of that number exists.
+    pub cq_exists: Signal<In, Bit>,
+    /// In cycle n + 1: the event queue of that number exists.
+    pub eq_exists: Signal<In, Bit>,
     /// What is known.
     pub facts: Signal<Out, CommandFacts>,
     /// What is to be answered, see `cmd::status`.
@@ -336,11 +340,12 @@ impl<
             & (!found.create_eq | found.eq_ok)
             & (!found.write_ah | found.ah_ok)
             & (!found.write_mr | found.mr_ok);
-        let mut too_early =
-            found.modify & ((found.needs_sq & !images.bit(0)) | (found.needs_rq & !images.bit(1)));
-        if found.arm_srq {
-            too_early = !srq_exists;
-        }
+        let too_early = (found.arm_srq & !srq_exists)
+            | (found.modify
+                & ((found.needs_sq & !images.bit(0)) | (found.needs_rq & !images.bit(1))));
+        let too_late = (found.create_cq & cq_exists)
+            | (found.create_eq & eq_exists)
+            | (found.create_srq & srq_exists);
         status = bits::<8>(OK);
         if !known {
             status = bits::<8>(BAD_OPCODE);
@@ -348,7 +353,7 @@ impl<
             status = bits::<8>(BAD_INDEX);
         } else if !in_range {
             status = bits::<8>(BAD_PARAM);
-        } else if too_early {
+        } else if too_early | too_late {
             status = bits::<8>(BAD_STATE);
         }
         facts = found;

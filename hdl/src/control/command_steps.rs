@@ -17,9 +17,9 @@ use super::command_check::CommandFacts;
 use super::command_types::{CommandPulses, CommandState};
 use crate::prelude::*;
 
-/// Steps of the commands of 2^Q queue pairs and 2^S shared receive queues.
+/// Steps of the commands of 2^Q queue pairs, 2^S shared receive queues, 2^C completion queues and 2^E event queues.
 #[derive(Block)]
-pub struct CommandSteps<const Q: usize, const S: usize> {
+pub struct CommandSteps<const Q: usize, const S: usize, const C: usize, const E: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// An entry is there.
@@ -63,15 +63,21 @@ pub struct CommandSteps<const Q: usize, const S: usize> {
     no_pulse: Zero<CommandPulses>,
 }
 
-impl<const Q: usize, const S: usize> CommandSteps<Q, S> {
-    /// The last step of the sweep, which covers the larger of its tables.
-    const LAST: u64 = (1 << if Q > S { Q } else { S }) - 1;
+const fn larger(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
 }
 
-impl<const Q: usize, const S: usize> Logic for CommandSteps<Q, S> {
+impl<const Q: usize, const S: usize, const C: usize, const E: usize> CommandSteps<Q, S, C, E> {
+    /// The last step of the sweep, which covers the largest of its tables.
+    const LAST: u64 = (1 << larger(larger(Q, S), larger(C, E))) - 1;
+}
+
+impl<const Q: usize, const S: usize, const C: usize, const E: usize> Logic
+    for CommandSteps<Q, S, C, E>
+{
     describe!(
         "command_steps",
-        format!("q{Q}_s{S}"),
+        format!("q{Q}_s{S}_c{C}_e{E}"),
         "The steps of a command."
     );
 

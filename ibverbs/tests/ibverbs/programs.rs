@@ -35,6 +35,11 @@ fn extended_objects_work() {
 }
 
 #[test]
+fn constants_are_sent() {
+    run("constants");
+}
+
+#[test]
 fn memory_windows_come_and_go() {
     run("windows");
 }

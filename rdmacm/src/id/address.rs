@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ferroce_cabi::handle::{Object, lock};
-use ferroce_cabi::signals;
 use libc::{AF_INET, AF_INET6, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage};
 
 use super::event::{Details, Event};
@@ -267,15 +266,8 @@ impl CmId {
         self.show_peer(to);
         drop(inner);
         let id = self.clone();
-        let asking = signals::spawn("ferroce-resolve", move || {
-            let start = Instant::now();
-            let mut is_found = device.is_reachable(peer);
-            while !is_found && start.elapsed() < limit {
-                is_found = device.is_reachable(peer);
-            }
-            id.resolved(device, gid(own), peer, is_found);
-        });
-        asking.map(drop).map_err(|_| Errno::AGAIN)
+        let answer = move |device: &Port, is_found| id.resolved(device, gid(own), peer, is_found);
+        device.find(peer, limit, Box::new(answer))
     }
 
     fn resolved(self: &Arc<Self>, device: &Port, own: [u8; 16], peer: Address, is_found: bool) {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ferroce_cabi::handle::Object;
+use ferroce_cabi::handle::{Object, lock};
 
-use super::{CmId, Details, Event, Inner, Phase};
+use super::{CmId, Details, Event, Inner, LISTENERS, Phase};
 use crate::abi::*;
 use crate::errno::{Errno, log};
 use crate::port::{Port, gid};
@@ -100,6 +100,7 @@ impl CmId {
             family,
         };
         inner.phase = Phase::Listening;
+        lock(&LISTENERS).insert(self.key, Arc::downgrade(self));
         port.with(|manager, _| manager.listen(listener));
         drop(inner);
         log(&format!("listens at port {}", local.port()));

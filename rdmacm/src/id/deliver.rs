@@ -1,12 +1,12 @@
 //! What the connection manager tells becomes events.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ferroce_cabi::handle::{Object, lock};
 
 use super::connect::{details_of_rep, details_of_req};
 use super::event::{Details, Event};
-use super::{CONNECTED, CmId, Phase};
+use super::{CONNECTED, CmId, LISTENERS, Phase};
 use crate::abi::*;
 use crate::errno::{Errno, log};
 use crate::port::{PORT, Port, gid, path};
@@ -19,17 +19,15 @@ pub(super) fn deliver(port: &Port, comm: Id, event: CmEvent) {
             (*key, *ends)
         }
         _ => {
-            let known = lock(&CONNECTED)
-                .get(&comm)
-                .and_then(std::sync::Weak::upgrade);
+            let known = lock(&CONNECTED).get(&comm).and_then(Weak::upgrade);
             if let Some(id) = known {
                 deliver_to(&id, event);
             }
             return;
         }
     };
-    let mut listeners = CmId::registry().all(|id| id.key == key).into_iter();
-    let asked = listeners.next().ok_or(Errno::INVAL).and_then(|listener| {
+    let listener = lock(&LISTENERS).get(&key).and_then(Weak::upgrade);
+    let asked = listener.ok_or(Errno::INVAL).and_then(|listener| {
         let peer = Address {
             sgid_index: super::local(port, ends.to)?,
             gid: gid(ends.from),

@@ -110,6 +110,9 @@ unsafe impl Sync for CmId {}
 /// Identifiers by their communication IDs.
 static CONNECTED: Mutex<BTreeMap<cm::Id, Weak<CmId>>> = Mutex::new(BTreeMap::new());
 
+/// Identifiers that listen, by their keys.
+static LISTENERS: Mutex<BTreeMap<u64, Weak<CmId>>> = Mutex::new(BTreeMap::new());
+
 /// Keys that were given.
 static KEYS: AtomicU64 = AtomicU64::new(0);
 
@@ -250,6 +253,7 @@ impl CmId {
                 }
             });
         }
+        lock(&LISTENERS).remove(&self.key);
         if let Some(comm) = comm {
             lock(&CONNECTED).remove(&comm);
         }

@@ -1,6 +1,7 @@
 //! The port of the card: its addresses, its connection manager, and the thread that drives it.
 
 mod gsi;
+mod resolve;
 pub(crate) mod verbs;
 
 use std::ffi::c_int;
@@ -21,6 +22,7 @@ use crate::errno::{Errno, log};
 pub(crate) use ferroce_cm::gid;
 use ferroce_cm::{Address, CmEvent, Id, Manager, Output, WrongState};
 use gsi::Gsi;
+use resolve::{Answer, Resolver};
 use verbs::*;
 
 /// The one port.
@@ -46,8 +48,9 @@ pub(crate) struct Port {
     /// The process that opened it: a child of `fork` has its memory, and not its thread.
     process: u32,
     manager: Mutex<Manager>,
+    resolver: Mutex<Resolver>,
     receivers: Receivers,
-    /// Wakes the thread: there is something to send, or it ends.
+    /// Wakes the thread: there is something to send or to ask, or it ends.
     wake: OwnedFd,
     /// Whether every peer got the end of its connection.
     drained: Mutex<Drain>,
@@ -154,6 +157,7 @@ impl Port {
                 process: std::process::id(),
                 receivers,
                 manager: Mutex::new(Manager::new(u64::from_be(guid), u32::from_ne_bytes(seed))),
+                resolver: Mutex::default(),
                 wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
                 drained: Mutex::default(),
             })
@@ -167,6 +171,8 @@ impl Port {
             if let Err(errno) = self.serve(&mut gsi) {
                 log(&format!("the connection manager ends: {errno}"));
                 lock(&self.drained).is_done = true;
+                let waiting = lock(&self.resolver).end();
+                waiting.into_iter().for_each(|(tell, _)| tell(self, false));
                 (self.receivers.device_is_gone)();
             }
         });
@@ -215,15 +221,19 @@ impl Port {
         all.map(|e| (e.gid_index as u8, e.gid.raw)).collect()
     }
 
-    /// Whether a peer answers: asks for its MAC address.
-    pub(crate) fn is_reachable(&self, peer: Address) -> bool {
-        let mut attr = path(peer);
-        let (mut mac, mut vlan) = ([0; 6], 0);
-        // SAFETY: a path, and places for what is found.
-        let status = unsafe {
-            ibv_resolve_eth_l2_from_gid(self.context, &raw mut attr, &raw mut mac, &raw mut vlan)
-        };
-        status == 0
+    /// Has the thread look for a peer, by its MAC address, for at least `limit`.
+    pub(crate) fn find(&self, peer: Address, limit: Duration, answer: Answer) -> Result<(), Errno> {
+        let until = self.start.elapsed().saturating_add(limit);
+        lock(&self.resolver).add(peer, until, answer)?;
+        self.wake();
+        Ok(())
+    }
+
+    /// Whether it is known where a peer is; if not it is asked.
+    fn ask(&self, peer: Address) -> Result<(), Errno> {
+        let attr = path(peer);
+        // SAFETY: the device, and a path.
+        success(unsafe { ferroce_try_resolve(self.context, &raw const attr) })
     }
 
     fn serve(&self, gsi: &mut Gsi) -> Result<(), Errno> {
@@ -233,6 +243,10 @@ impl Port {
             let now = || self.start.elapsed();
             let is_more = gsi.collect(|from, mad| lock(&self.manager).receive(now(), from, mad))?;
             gsi.send_again();
+            let done = lock(&self.resolver).turn(now(), |peer| self.ask(peer));
+            for (tell, is_found) in done {
+                tell(self, is_found);
+            }
             let is_asked = lock(&self.drained).is_asked;
             let (deadline, is_due) = {
                 let mut manager = lock(&self.manager);
@@ -259,7 +273,8 @@ impl Port {
                 let fd = unsafe { BorrowedFd::borrow_raw(fd) };
                 fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
             }
-            let has_doorbell = fds.len() > 1 && !gsi.has_unsent();
+            let asks = gsi.has_unsent() || !lock(&self.resolver).is_idle();
+            let has_doorbell = fds.len() > 1 && !asks;
             let longest = match (is_more, has_doorbell) {
                 (true, _) => Duration::ZERO,
                 (false, true) => SLEEP,

@@ -22,12 +22,6 @@ unsafe extern "C" {
         flags: u32,
         size: usize,
     ) -> isize;
-    pub(crate) fn ibv_resolve_eth_l2_from_gid(
-        context: *mut ibv_context,
-        attr: *mut ibv_ah_attr,
-        mac: *mut [u8; 6],
-        vlan: *mut u16,
-    ) -> c_int;
     pub(crate) fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd;
     pub(crate) fn ibv_reg_mr(
         pd: *mut ibv_pd,

@@ -1,6 +1,7 @@
 /* Handles that are none, calls that do not fit the state, and a connection of the card to itself. */
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <sys/wait.h>
@@ -251,6 +252,36 @@ static void names(void)
 	rdma_freeaddrinfo(found);
 }
 
+static int threads(void)
+{
+	int count = 0;
+	DIR *tasks;
+
+	MUST(tasks = opendir("/proc/self/task"));
+	while (readdir(tasks))
+		count++;
+	closedir(tasks);
+	return count;
+}
+
+/* Peers are looked for without a thread for each. */
+static void looked_for(struct rdma_event_channel *channel)
+{
+	struct sockaddr_in nobody = at("10.0.0.77", 1);
+	struct rdma_cm_id *ids[64];
+	int before = threads();
+
+	for (int i = 0; i < 64; i++) {
+		MUST(!rdma_create_id(channel, &ids[i], NULL, RDMA_PS_TCP));
+		MUST(!rdma_resolve_addr(ids[i], NULL, (struct sockaddr *)&nobody, 5000));
+	}
+	expect("threads", threads(), before);
+	/* Nor do those that look for others wait. */
+	MUST(!rdma_destroy_id(routed(channel, 1)));
+	for (int i = 0; i < 64; i++)
+		MUST(!rdma_destroy_id(ids[i]));
+}
+
 /* A child that ends has no connections, and waits for nobody. */
 static void forked(void)
 {
@@ -281,6 +312,7 @@ int main(void)
 	garbage();
 	wrong_states(channel);
 	names();
+	looked_for(channel);
 	to_itself(channel);
 	forked();
 	rdma_destroy_event_channel(channel);

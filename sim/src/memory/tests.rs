@@ -66,7 +66,7 @@ fn process_memory_is_the_memory_of_the_process() {
     let start = buffer.as_mut_ptr();
     let at = start.addr() as u64;
     // SAFETY: `buffer` is valid until the end of the test and is touched through `start` only.
-    unsafe { m.map(start, 64) }.unwrap();
+    unsafe { m.map(start, 64, DmaAccess::ReadWrite) }.unwrap();
     m.write(at + 8, &[1, 2, 3]).unwrap();
     // SAFETY: inside `buffer`.
     assert_eq!(unsafe { start.add(9).read_volatile() }, 2);
@@ -78,4 +78,12 @@ fn process_memory_is_the_memory_of_the_process() {
     assert!(!m.unmap(at));
     assert!(m.read(at + 9, &mut b).is_err());
     assert_eq!(m.faults().len(), 2);
+    // SAFETY: as above.
+    unsafe { m.map(start, 32, DmaAccess::Read) }.unwrap();
+    // SAFETY: as above.
+    unsafe { m.map(start.wrapping_add(32), 32, DmaAccess::ReadWrite) }.unwrap();
+    m.read(at + 31, &mut b).unwrap();
+    assert!(m.write(at + 31, &b).is_err());
+    m.write(at + 32, &b).unwrap();
+    assert_eq!(m.mapped(at, 99), 64);
 }

@@ -132,6 +132,7 @@ impl Model {
                 if head.opcode == opcode::RESIZE_CQ {
                     return cq.resize(ctx, head.cq_taken).ok_or(status::BAD_STATE);
                 }
+                absent(cq.ctx.is_none())?;
                 *cq = Cq::create(ctx);
             }
             opcode::DESTROY_CQ => {
@@ -156,6 +157,7 @@ impl Model {
                     ctx.base.is_multiple_of(RING_ALIGN)
                         && ctx.consumer.is_multiple_of(RECORD_BYTES),
                 )?;
+                absent(eq.ctx.is_none())?;
                 *eq = Eq::create(ctx);
             }
             opcode::DESTROY_EQ => {
@@ -181,6 +183,7 @@ impl Model {
                             .iter()
                             .all(|address| address.is_multiple_of(RING_ALIGN));
                         require(aligned && u32::from(ctx.eqn) < eqs)?;
+                        absent(srq.ctx.is_none())?;
                         srq.create(ctx);
                     }
                     opcode::DESTROY_SRQ => srq.destroy(),
@@ -271,6 +274,15 @@ fn require(condition: bool) -> Result<(), u8> {
         Ok(())
     } else {
         Err(status::BAD_PARAM)
+    }
+}
+
+/// What is to be created is not there yet.
+fn absent(condition: bool) -> Result<(), u8> {
+    if condition {
+        Ok(())
+    } else {
+        Err(status::BAD_STATE)
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ferroce_driver::{Backend, BackendError, Opened, eventfd};
+use ferroce_driver::{Backend, BackendError, DmaAccess, Opened, eventfd};
 use ferroce_proto::abi::{pci, regs};
 use ferroce_sim::memory::{HostMemory, ProcessMemory};
 
@@ -206,9 +206,9 @@ impl Backend for HostCard {
         assert!(world.access(self.at, 0x61, offset, &data).is_empty());
     }
 
-    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    unsafe fn map(&self, addr: *mut u8, len: usize, access: DmaAccess) -> Result<(), BackendError> {
         // SAFETY: the caller promises that the memory stays until `unmap`.
-        unsafe { self.memory.map(addr, len) }.map_err(|_| BackendError::Overlap {
+        unsafe { self.memory.map(addr, len, access) }.map_err(|_| BackendError::Overlap {
             addr: addr.addr(),
             len,
         })

@@ -1,8 +1,10 @@
 //! Objects of all numbers, and operands over their whole range.
 
-use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::cmd::{CmdHead, opcode, status::BAD_STATE};
+use ferroce_proto::abi::cq::{CqCtx, status};
 use ferroce_proto::abi::doorbell;
-use ferroce_proto::abi::eq::event;
+use ferroce_proto::abi::eq::{EqCtx, event};
+use ferroce_proto::abi::qpc::SrqCtx;
 use ferroce_proto::abi::regs::{self, Params, Params3, feature};
 use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Side, Work};
@@ -18,6 +20,7 @@ const SRQ: u32 = RC | feature::SRQ | feature::EVENTS;
 cases! {
     queues_of_all_numbers, EVENTS, "abi cmd", "Queue pairs and completion queues of all numbers work, and report their failures to the event queue they name.";
     shared_receive_queues_of_all_numbers, SRQ, "abi cmd", "So do shared receive queues, and their limits.";
+    queues_are_created_once, SRQ, "abi cmd", "CREATE of a completion queue, event queue or shared receive queue that is there is refused, and the queue goes on. After DESTROY it is taken.";
     domains_of_all_numbers, ATOMIC | feature::READ, "IB1 10.2.3", "A protection domain has any number of 24 bits; its keys are no other's.";
     doorbells_of_no_queue, RC, "abi doorbell", "Doorbells of queues that the build does not have are ignored.";
     states_of_all_psns, RC, "abi cmd", "QUERY_QP reports PSNs in all their bits.";
@@ -173,6 +176,66 @@ fn shared_receive_queues_of_all_numbers(bench: &mut Bench) {
         let limit = (event::SRQ_LIMIT, srqn.into(), 0);
         check("events", eq.all(&s.host), vec![limit]);
         eq.give_back(&s.host);
+    }
+}
+
+fn queues_are_created_once(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions::default());
+    let mut eq = Eq::new(&mut c.a, 0, 4, 5);
+    let (srqn, cqn) = (c.a.create_srq(3, 0, 0), c.a.create_cq(3));
+    let (base, consumer) = (c.a.alloc_ring(4096), c.a.alloc_record());
+    let (log_size, eqn) = (3, 0);
+    let cq = CqCtx {
+        base,
+        consumer,
+        log_size,
+        eqn,
+    };
+    let other = EqCtx {
+        base,
+        consumer,
+        log_size,
+        vector: 6,
+        ..EqCtx::default()
+    };
+    let srq = SrqCtx {
+        base,
+        numbers: base,
+        log_size,
+        ..SrqCtx::default()
+    };
+    let queues = [
+        (opcode::CREATE_CQ, 0, cq.emit()),
+        (opcode::CREATE_CQ, cqn.into(), cq.emit()),
+        (opcode::CREATE_EQ, 0, other.emit()),
+        (opcode::CREATE_SRQ, srqn.into(), srq.emit()),
+    ];
+    for (opcode, index, image) in queues {
+        let head = CmdHead {
+            opcode,
+            index,
+            ..CmdHead::default()
+        };
+        let status = c.a.command(head, &[image]).status;
+        check("status", (opcode, status), (opcode, BAD_STATE));
+    }
+    c.a.nic.write32(doorbell::cq(0), doorbell::ARM_ANY);
+    let (qa, qb) = (c.qa, c.qb);
+    c.a.post_recv(qa, &[]);
+    c.b.post_send(qb, &Work::send(&[]));
+    c.settle();
+    check("event", eq.take(&c.a), Some((event::COMPLETION, 0, 0)));
+    check("interrupts", c.interrupts(), vec![5]);
+    check("completion", c.wait(Side::A).status, status::SUCCESS);
+
+    let ends = [
+        (opcode::DESTROY_CQ, queues[1]),
+        (opcode::DESTROY_EQ, queues[2]),
+        (opcode::DESTROY_SRQ, queues[3]),
+    ];
+    for (destroy, (create, index, image)) in ends {
+        c.a.expect(destroy, index, &[0; 64]);
+        c.a.expect(create, index, &image);
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use anyhow::{Result, bail, ensure};
 use ferroce_driver::vfio::Vfio;
-use ferroce_driver::{Backend, BackendError, eventfd};
+use ferroce_driver::{Backend, BackendError, DmaAccess, eventfd};
 use rustix::mm::MapFlags;
 
 use crate::memory::Memory;
@@ -99,6 +99,7 @@ pub(crate) fn check(card: &Vfio) -> Result<()> {
 
     check_interrupts(card, &memory)?;
     check_blocked(card, &memory)?;
+    check_read_only(card, &memory)?;
     check_refused(card, &memory)?;
 
     let huge = Memory::at(0x0a00_0000, 2 << 20, MapFlags::PRIVATE | MapFlags::HUGETLB)?;
@@ -192,6 +193,31 @@ fn check_blocked(card: &Vfio, memory: &Memory) -> Result<()> {
     Ok(())
 }
 
+/// The card reads memory that the process may not write, and does not write it either.
+fn check_read_only(card: &Vfio, memory: &Memory) -> Result<()> {
+    let constants = Memory::at(0x0980_0000, card.page_size(), MapFlags::PRIVATE)?;
+    constants.write(0, &pattern(6));
+    constants.protect()?;
+    let refused = constants.map(card);
+    let is_named = matches!(refused, Err(BackendError::Fault { .. }));
+    ensure!(is_named, "writes to constants: {refused:?}");
+    constants.map_for(card, DmaAccess::Read)?;
+    copy(card, constants.addr(), memory.addr())?;
+    ensure!(
+        memory.read(0, BYTES) == pattern(6),
+        "constants copied wrong"
+    );
+    memory.write(0, &pattern(7));
+    copy(card, memory.addr(), constants.addr())?;
+    ensure!(
+        constants.read(0, BYTES) == pattern(6),
+        "the card wrote what is mapped for reading"
+    );
+    constants.unmap(card)?;
+    println!("ok read only");
+    Ok(())
+}
+
 fn check_refused(card: &Vfio, memory: &Memory) -> Result<()> {
     let page = card.page_size();
     let named = |what: &str, result: Result<(), BackendError>, is: fn(&BackendError) -> bool| {
@@ -221,7 +247,7 @@ fn check_refused(card: &Vfio, memory: &Memory) -> Result<()> {
     })?;
     let hole = std::ptr::without_provenance_mut(0x0d00_0000);
     // SAFETY: there is no memory, which is what is to be refused.
-    let hole = unsafe { card.map(hole, page) };
+    let hole = unsafe { card.map(hole, page, DmaAccess::Read) };
     named("hole", hole, |e| matches!(e, BackendError::Fault { .. }))?;
     // Where the platform has its interrupt controller nothing is translated.
     let reserved = Memory::at(0xfee0_0000, page, MapFlags::PRIVATE)?;

@@ -4,8 +4,8 @@ use std::ptr::null_mut;
 
 use anyhow::{Context, Result};
 use ferroce_driver::vfio::Vfio;
-use ferroce_driver::{Backend, BackendError};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use ferroce_driver::{Backend, BackendError, DmaAccess};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 
 /// Where [`Memory::low`] begins; the program itself is far above.
 const LOW: usize = 0x0800_0000;
@@ -61,9 +61,20 @@ impl Memory {
     }
 
     pub(crate) fn map(&self, card: &Vfio) -> Result<(), BackendError> {
+        self.map_for(card, DmaAccess::ReadWrite)
+    }
+
+    pub(crate) fn map_for(&self, card: &Vfio, access: DmaAccess) -> Result<(), BackendError> {
         // SAFETY: the memory is freed by a drop only, which every check leaves to the end, or after
         // `unmap`; it is touched through raw pointers only.
-        unsafe { card.map(self.start, self.len) }
+        unsafe { card.map(self.start, self.len, access) }
+    }
+
+    /// Takes this process's right to write it.
+    pub(crate) fn protect(&self) -> Result<()> {
+        // SAFETY: the mapping is this value's own, and no reference into it exists.
+        unsafe { mprotect(self.start.cast(), self.len, MprotectFlags::READ) }?;
+        Ok(())
     }
 
     pub(crate) fn unmap(&self, card: &Vfio) -> Result<(), BackendError> {

@@ -54,6 +54,7 @@ fn edu_in_a_guest() {
         "ok DMA both ways",
         "ok interrupt",
         "ok blocked 0x9000000",
+        "ok read only",
         "ok refused",
         "ok huge page",
         "ok reset",

@@ -1,5 +1,6 @@
 //! Connections and services, and what is lost of them.
 
+use super::super::repeat::LOOKED;
 use super::*;
 
 #[test]
@@ -266,4 +267,23 @@ fn services_of_datagrams_are_found() {
     assert!(matches!(world.next(0), (id, CmEvent::Rejected(1, _)) if id == a));
     while world.wait() {}
     world.assert_empty();
+}
+
+/// Connections that wait for nothing cost nothing: neither where time passes nor where one more comes.
+#[test]
+fn no_turn_looks_at_all_connections() {
+    let mut world = World::new(|_, _| false);
+    for qpn in 1000..2000 {
+        world.connected_by(qpn);
+    }
+    LOOKED.set(0);
+    for side in &mut world.sides {
+        assert_eq!(side.deadline(), None);
+        side.tick(world.now);
+    }
+    assert_eq!(LOOKED.get(), 0);
+    let [_, b] = world.connected();
+    world.sides[1].disconnect(world.now, b).unwrap();
+    world.carry();
+    assert!(LOOKED.get() < 50, "{} were looked at", LOOKED.get());
 }

@@ -144,23 +144,37 @@ impl World {
 
     /// A connection up to where both programs know of it; its numbers.
     pub(super) fn connected(&mut self) -> [Id; 2] {
-        let a = self.sides[0].connect(self.now, address(1), req(0, PortSpace::Tcp, PORT));
+        self.connected_by(5)
+    }
+
+    /// The same of queue pair `qpn`, and of the third one after it at the other side.
+    pub(super) fn connected_by(&mut self, qpn: u32) -> [Id; 2] {
+        let asks = Req {
+            qpn,
+            ..req(0, PortSpace::Tcp, PORT)
+        };
+        let a = self.sides[0].connect(self.now, address(1), asks);
         let (b, event) = self.next(1);
         let CmEvent::ReqReceived(77, asked, ends) = event else {
             panic!("{event:?}");
         };
         assert_eq!(
             (asked.local, asked.guid, asked.qpn, asked.psn),
-            (a, 100, 5, 6)
+            (a, 100, qpn, 6)
         );
         assert_eq!((ends.from, ends.to, ends.port), (ip(0), ip(1), 4000));
         assert_eq!(asked.private[IP_BYTES..], [7; 56]);
-        self.sides[1].accept(self.now, b, rep()).unwrap();
+        let found = Rep {
+            qpn: qpn + 3,
+            ..rep()
+        };
+        self.sides[1].accept(self.now, b, found).unwrap();
         let (of, event) = self.next(0);
         let CmEvent::RepReceived(answer) = event else {
             panic!("{event:?}");
         };
-        assert_eq!((of, answer.local, answer.guid, answer.qpn), (a, b, 200, 8));
+        let expected = (a, b, 200, qpn + 3);
+        assert_eq!((of, answer.local, answer.guid, answer.qpn), expected);
         self.sides[0].establish(a).unwrap();
         assert_eq!(self.next(1), (b, CmEvent::Established));
         [a, b]

@@ -2,7 +2,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use ferroce_driver::{Backend, BackendError, Opened, eventfd};
+use ferroce_driver::{Backend, BackendError, DmaAccess, Opened, eventfd};
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::regs::{self, Params2, Params3, control};
 
@@ -79,7 +79,7 @@ impl Backend for Fake {
         }
     }
 
-    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    unsafe fn map(&self, addr: *mut u8, len: usize, access: DmaAccess) -> Result<(), BackendError> {
         let mut state = self.state();
         let start = addr.expose_provenance();
         assert!(
@@ -100,7 +100,13 @@ impl Backend for Fake {
                 source,
             });
         }
+        let is_read_only = |&(from, to): &(usize, usize)| from < start + len && start < to;
+        if access == DmaAccess::ReadWrite && state.read_only.iter().any(is_read_only) {
+            let addr = start;
+            return Err(BackendError::Fault { addr, len, access });
+        }
         state.mapped.insert(start, len);
+        state.accesses.insert(start, access);
         Ok(())
     }
 
@@ -122,6 +128,7 @@ impl Backend for Fake {
                 source: std::io::ErrorKind::Other.into(),
             });
         }
+        state.accesses.remove(&addr.addr());
         let removed = state.mapped.remove(&addr.addr());
         assert_eq!(removed, Some(len), "a mapping is removed as a whole");
         Ok(())

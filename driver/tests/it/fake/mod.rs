@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ferroce_driver::{Features, Opened};
+use ferroce_driver::{DmaAccess, Features, Opened};
 use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, GidEntry, PortConfig, opcode, status};
 use ferroce_proto::abi::cq::{CqCtx, Cqe, opcode as cqe_opcode, status as cqe_status};
 use ferroce_proto::abi::eq::{EqCtx, Eqe, event};
@@ -65,6 +65,10 @@ pub(crate) struct State {
     pub(crate) doorbells: Vec<(u64, u32)>,
     /// Length of mapped ranges by their first address.
     pub(crate) mapped: BTreeMap<usize, usize>,
+    /// What they are mapped for.
+    pub(crate) accesses: BTreeMap<usize, DmaAccess>,
+    /// First address and end of what the process may not write.
+    pub(crate) read_only: Option<(usize, usize)>,
     pub(crate) refuse_map: bool,
     pub(crate) refuse_unmap: bool,
     /// Registers read as all ones, and writes go nowhere.
@@ -122,6 +126,8 @@ impl Fake {
             commands: Vec::new(),
             doorbells: Vec::new(),
             mapped: BTreeMap::new(),
+            accesses: BTreeMap::new(),
+            read_only: None,
             refuse_map: false,
             refuse_unmap: false,
             gone: false,

@@ -2,7 +2,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use ferroce_driver::{Backend, BackendError, Opened};
+use ferroce_driver::{Backend, BackendError, DmaAccess, Opened};
 use ferroce_proto::abi::{doorbell, regs};
 use memmap2::MmapRaw;
 
@@ -52,9 +52,9 @@ impl Backend for Paged {
         unsafe { self.doorbell(offset).write_volatile(value) };
     }
 
-    unsafe fn map(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {
+    unsafe fn map(&self, addr: *mut u8, len: usize, access: DmaAccess) -> Result<(), BackendError> {
         // SAFETY: the rule is the caller's, unchanged.
-        unsafe { self.fake.map(addr, len) }
+        unsafe { self.fake.map(addr, len, access) }
     }
 
     unsafe fn unmap(&self, addr: *mut u8, len: usize) -> Result<(), BackendError> {

@@ -291,6 +291,13 @@ fn ranges_of_completion_queues() {
         let statuses = [opcode::CREATE_CQ, opcode::RESIZE_CQ]
             .map(|opcode| rig.execute(Command::new(opcode, 2).with(cq.emit())));
         assert_eq!(statuses[0], statuses[1], "{cq:?}");
+        if statuses[0] == status::OK {
+            let again = rig.execute(Command::new(opcode::CREATE_CQ, 2).with(CQ.emit()));
+            assert_eq!(again, status::BAD_STATE);
+        }
+        // Also of one that is not there.
+        let gone = rig.execute(Command::new(opcode::DESTROY_CQ, 2));
+        assert_eq!(gone, status::OK);
         statuses[0]
     };
     assert_eq!(create(CQ), status::OK);

@@ -51,7 +51,16 @@ fn operations_and_transports_of_a_smaller_build() {
 #[test]
 fn ranges_of_event_queues_and_address_handles() {
     let mut rig = Rig::new::<64, 8>(4, 0);
-    let mut create = |eq: EqCtx| rig.execute(Command::new(opcode::CREATE_EQ, 2).with(eq.emit()));
+    let mut create = |eq: EqCtx| {
+        let found = rig.execute(Command::new(opcode::CREATE_EQ, 2).with(eq.emit()));
+        if found == status::OK {
+            let again = rig.execute(Command::new(opcode::CREATE_EQ, 2).with(EQ.emit()));
+            assert_eq!(again, status::BAD_STATE);
+        }
+        let gone = rig.execute(Command::new(opcode::DESTROY_EQ, 2));
+        assert_eq!(gone, status::OK);
+        found
+    };
     assert_eq!(create(EQ), status::OK);
     assert_eq!(create(EqCtx { log_size: 1, ..EQ }), status::OK);
     for bad in [
@@ -132,6 +141,8 @@ fn shared_receive_queues() {
         assert_eq!(rig.execute(arm()), status::BAD_STATE, "none was created");
         let create = with(opcode::CREATE_SRQ, image);
         assert_eq!(rig.execute(create), status::OK);
+        let again = with(opcode::CREATE_SRQ, image);
+        assert_eq!(rig.execute(again), status::BAD_STATE);
         assert_eq!(rig.execute(arm()), status::OK);
         assert_eq!(rig.execute(qp(user)), status::OK);
         for srqn in [2, 7, 0x8003] {

@@ -18,6 +18,7 @@ proc call {name args} {
             }
         }
         report_bus_skew { return $::skew }
+        report_cdc { return $::cdc }
         get_cells { return [expr {[string match $::merged [lindex $args end]] ? "one" : "one two"}] }
         list_property { return "CONFIG.mode_selection CONFIG.other" }
         set_property { if {[lindex $args 0] eq $::refuse} { error "no such property" } }
@@ -30,6 +31,7 @@ foreach name {create_project create_ip set_property get_ips list_property genera
 }
 set late {}
 set skew {Slack (MET)}
+set cdc {CDC Report}
 set merged {}
 set refuse {}
 "#;
@@ -139,6 +141,12 @@ fn the_scripts_say_what_is_wrong() {
             "until=impl",
             "set skew {Slack (VIOLATED)}",
             "too far apart",
+        ),
+        (
+            u50,
+            "until=impl",
+            "set cdc {CDC-1 Critical 1-bit unknown CDC circuitry}",
+            "not safe",
         ),
         (
             u50,

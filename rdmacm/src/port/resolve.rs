@@ -1,0 +1,158 @@
+//! Peers that programs look for: the thread of the port asks for all of them, some in a turn.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::Port;
+use crate::errno::Errno;
+use ferroce_cm::Address;
+
+/// Peers asked for in a turn: however many a program looks for, connections have theirs.
+const TURN: usize = 32;
+
+/// Takes whether a peer was found.
+pub(crate) type Answer = Box<dyn FnOnce(&Port, bool) + Send>;
+
+/// A peer that is looked for.
+struct Wanted {
+    peer: Address,
+    until: Duration,
+    /// A question to it is on its way.
+    is_asked: bool,
+    answer: Answer,
+}
+
+/// All of them; the one asked for last is the last.
+#[derive(Default)]
+pub(super) struct Resolver {
+    wanted: VecDeque<Wanted>,
+    has_ended: bool,
+}
+
+impl Resolver {
+    /// Looks for a peer, `until` then or as long as questions on their way take; `ENODEV` if nobody does any more.
+    pub(super) fn add(
+        &mut self,
+        peer: Address,
+        until: Duration,
+        answer: Answer,
+    ) -> Result<(), Errno> {
+        if self.has_ended {
+            return Err(Errno::NODEV);
+        }
+        self.wanted.push_back(Wanted {
+            peer,
+            until,
+            is_asked: false,
+            answer,
+        });
+        Ok(())
+    }
+
+    /// Nobody is looked for.
+    pub(super) fn is_idle(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Asks for as many as is a turn. `ask` says whether one is found, with `EAGAIN` that it may be yet, with any other
+    /// error that it is not and that the next call asks again. Answers those that are found, or whose time is over.
+    pub(super) fn turn(
+        &mut self,
+        now: Duration,
+        mut ask: impl FnMut(Address) -> Result<(), Errno>,
+    ) -> Vec<(Answer, bool)> {
+        let turn = self.wanted.len().min(TURN);
+        let mut done = Vec::new();
+        for mut wanted in self.wanted.drain(..turn).collect::<Vec<_>>() {
+            match ask(wanted.peer) {
+                Ok(()) => done.push((wanted.answer, true)),
+                // What was found out before is no answer to this one.
+                Err(Errno::AGAIN) => {
+                    wanted.is_asked = true;
+                    self.wanted.push_back(wanted);
+                }
+                Err(_) if wanted.is_asked && wanted.until <= now => {
+                    done.push((wanted.answer, false));
+                }
+                Err(_) => self.wanted.push_back(wanted),
+            }
+        }
+        done
+    }
+
+    /// Nobody is looked for any more.
+    pub(super) fn end(&mut self) -> Vec<(Answer, bool)> {
+        self.has_ended = true;
+        let wanted = self.wanted.drain(..);
+        wanted.map(|wanted| (wanted.answer, false)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(number: u16) -> Address {
+        let [high, low] = number.to_be_bytes();
+        let ip = std::net::Ipv4Addr::new(10, 0, high, low);
+        Address {
+            sgid_index: 0,
+            gid: ferroce_cm::gid(ip.into()),
+        }
+    }
+
+    fn wants(numbers: std::ops::Range<u16>) -> Resolver {
+        let mut resolver = Resolver::default();
+        for number in numbers {
+            let until = Duration::from_secs(number.into());
+            resolver
+                .add(peer(number), until, Box::new(|_, _| ()))
+                .unwrap();
+        }
+        resolver
+    }
+
+    #[test]
+    fn a_turn_is_bounded_and_all_have_theirs() {
+        const PEERS: u16 = 1000;
+        let mut resolver = wants(0..PEERS);
+        let mut asked = vec![0; PEERS.into()];
+        for _ in 0..10 * usize::from(PEERS) / TURN {
+            let mut questions = 0;
+            let done = resolver.turn(Duration::MAX, |peer| {
+                let [.., high, low] = peer.gid;
+                asked[usize::from(u16::from_be_bytes([high, low]))] += 1;
+                questions += 1;
+                Err(Errno::AGAIN)
+            });
+            assert!(questions == TURN && done.is_empty());
+        }
+        let (least, most) = (asked.iter().min(), asked.iter().max());
+        assert!(least >= Some(&9) && most <= Some(&10), "{least:?} {most:?}");
+    }
+
+    #[test]
+    fn a_peer_is_given_up_when_its_time_is_over_and_its_questions_are() {
+        let mut resolver = wants(1..4);
+        let mut turn = |seconds, answer| {
+            let now = Duration::from_secs(seconds);
+            let done = resolver.turn(now, |_| answer);
+            done.into_iter().map(|(_, found)| found).collect::<Vec<_>>()
+        };
+        // An error of before it was asked for.
+        assert!(turn(2, Err(Errno::HOSTUNREACH)).is_empty());
+        assert!(turn(2, Err(Errno::AGAIN)).is_empty());
+        assert_eq!(turn(2, Err(Errno::HOSTUNREACH)), [false, false]);
+        assert!(turn(9, Err(Errno::AGAIN)).is_empty());
+        assert_eq!(turn(9, Ok(())), [true]);
+        assert!(resolver.is_idle());
+    }
+
+    #[test]
+    fn whoever_waits_at_the_end_is_answered() {
+        let mut resolver = wants(1..4);
+        assert_eq!(resolver.end().len(), 3);
+        let refused = resolver.add(peer(1), Duration::ZERO, Box::new(|_, _| ()));
+        assert_eq!(refused, Err(Errno::NODEV));
+    }
+}
