@@ -35,7 +35,7 @@ const PAGE: &str = "docs/resources.md";
 
 /// Blocks of the table, by the name without the sizes. Together they are nearly all of the engine. Those that take long
 /// to map come first, so that they run side by side with all others.
-const BLOCKS: [&str; 31] = [
+const BLOCKS: [&str; 32] = [
     "tx_back",
     "rx_front",
     "send_queues",
@@ -61,6 +61,7 @@ const BLOCKS: [&str; 31] = [
     "class_entry",
     "passage",
     "class_gate",
+    "host_gate",
     "send",
     "qp_events",
     "csr",
