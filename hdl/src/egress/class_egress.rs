@@ -36,6 +36,9 @@ const AROUND: u64 = 24;
 /// log2 of the requests that wait: one in 64 bytes of memory.
 const LOG_REQUESTS: usize = super::LOG_BYTES - 6 + 2;
 
+/// Queues of data.
+const DATA: u64 = (1 << CLASSES) - 1;
+
 /// Two queues of each class in 2^A beats of `W` bits = `K` bytes: 2^B for acknowledgements and CNPs, the others for data. The memory of all
 /// has 2^M beats, the largest frame T.
 #[derive(Clone, Debug, Block)]
@@ -74,7 +77,7 @@ pub struct ClassEgress<
     pub active: Signal<Out, Bits<QUEUES>>,
     /// Queue of which a beat leaves, if any.
     pub pop: Signal<Out, Bits<QUEUES>>,
-    /// What comes from now on does not count in `stands`.
+    /// What comes from now on does not count in `stands`; what is here goes before it, also before strict queues of data.
     pub note: Signal<In, Bit>,
     /// A beat is here; with `note`: of those before it.
     pub stands: Signal<Out, Bit>,
@@ -118,6 +121,8 @@ pub struct ClassEgress<
     shown_counts: Reg<Bit>,
     out_counts: Reg<Bit>,
     any_stands: Reg<Bit>,
+    /// Queues of data that wait until what is noted has left others.
+    yields: Reg<Bits<QUEUES>>,
     /// A frame has begun on the wire.
     within: Reg<Bit>,
     left: Reg<Bit>,
@@ -146,6 +151,14 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: us
             "2^{M} beats of {K} bytes hold 2^{LOG_REQUESTS} requests"
         );
     }
+}
+
+/// Queues of data without what is noted, while one has some and may send.
+#[kernel_fn]
+fn yielding(note: Bit, counting: Bits<QUEUES>, sends: Bits<QUEUES>) -> Bits<QUEUES> {
+    let is_due = note & (counting & sends & DATA).any();
+    let queues: Bits<QUEUES> = if is_due { !counting & DATA } else { 0 };
+    queues
 }
 
 impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: usize, const T: usize>
@@ -249,7 +262,9 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: us
         turn.ready = full;
         turn.last = lasts;
         turn.step = step;
-        turn.pause = pause;
+        // what is noted goes first, so that it leaves however much of a strict queue comes
+        yields = yielding(note, counting, full & !pause);
+        turn.pause = pause | yields;
         turn.charged = charged;
         turn.charge = charge;
         if step {

@@ -2,7 +2,8 @@
 //!
 //! They go round: one of a class that is open leaves, the others go to the tail. Each tries again, so no more than one leaves in
 //! 16 cycles: of a class that closes again soon few try for nothing. One leaves in 4096 cycles whatever is closed: a queue
-//! pair may have another class by then, as its number may have another owner.
+//! pair may have another class by then, as its number may have another owner. These leave in rounds: of each round all that
+//! waited when it began, before one of the next.
 //!
 //! Latency: with N that wait, N cycles to look at all.
 //!
@@ -20,6 +21,8 @@ payload! {
         qpn: Bits<16>,
         /// Class.
         packet_class: Bits<2>,
+        /// Of the rounds with this bit.
+        round: Bit,
     }
 }
 
@@ -45,6 +48,9 @@ pub struct HeldQueues<const Q: usize> {
     since: Reg<Bits<5>>,
     time: Reg<Bits<12>>,
     retries: Reg<Bit>,
+    round: Reg<Bit>,
+    /// Looks since one of this round was seen.
+    others: Reg<Bits<16>>,
 }
 
 impl<const Q: usize> Logic for HeldQueues<Q> {
@@ -57,7 +63,8 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
     #[kernel]
     fn update(&mut self) {
         let head = waiting.m.payload;
-        let opens = retries | (class_bit(head.packet_class) & !closed).any();
+        let of_round = head.round == round;
+        let opens = (retries & of_round) | (class_bit(head.packet_class) & !closed).any();
         // what comes goes before what goes round
         let looks = waiting.m.valid & !push & !out & since.bit(4);
         let leaves = looks & opens;
@@ -67,6 +74,14 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         if push {
             waiting.s.payload.qpn = qpn;
             waiting.s.payload.packet_class = packet_class;
+            waiting.s.payload.round = !round;
+        }
+        if looks {
+            others = if of_round { 0 } else { others + 1 };
+        }
+        if others > waiting.level {
+            others = bits::<16>(0);
+            round = !round;
         }
         assert!(!push | waiting.s.ready, "a queue pair waits twice");
         time += 1;

@@ -1,7 +1,7 @@
 //! Room for a frame of the host. It waits in the exception queue, and not in the path that all classes share.
 //!
 //! A frame may leave when the queue of its class has room for it beside [all that can be under way](super::class_gate::UNDER_WAY).
-//! If it has to wait, its class is to be closed, so that requests and responses do not take that room first. A frame for which there is
+//! Until that room is there, and until the frame has taken it, its class is to be closed for requests and responses. A frame for which there is
 //! never so much, one of more than 10,368 bytes, waits until its queue is empty.
 //!
 //! Latency: 3 cycles.
@@ -17,15 +17,15 @@ pub struct HostGate<const K: usize> {
     pub clock: ClkRst,
     /// Beats that the queue of data of each class has room for.
     pub room: [Signal<In, Bits<16>>; CLASSES],
-    /// A frame waits, until the cycle after `may_leave`.
+    /// A frame waits, or leaves.
     pub waits: Signal<In, Bit>,
     /// Its class.
     pub packet_class: Signal<In, Bits<2>>,
-    /// Its beats.
+    /// Its beats that have not left.
     pub beats: Signal<In, Bits<13>>,
     /// It may leave.
     pub may_leave: Signal<Out, Bit>,
-    /// Its class, if it has to wait.
+    /// Its class, without the room.
     pub wanted: Signal<Out, Bits<CLASSES>>,
     needed: Dff<Bits<16>>,
     there: Dff<Bits<16>>,

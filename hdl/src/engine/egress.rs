@@ -51,11 +51,11 @@ pub struct EgressSide<
     pub pause_ack: Signal<Out, Bits<8>>,
     /// What the host says of CNPs.
     pub notify: Signal<In, NotifySetup>,
-    /// A frame of the host waits.
+    /// A frame of the host waits for room, or takes it.
     pub host_waits: Signal<In, Bit>,
     /// Its class.
     pub host_class: Signal<In, Bits<2>>,
-    /// Its beats.
+    /// Its beats that have not left.
     pub host_beats: Signal<In, Bits<13>>,
     /// It may leave.
     pub host_may_leave: Signal<Out, Bit>,

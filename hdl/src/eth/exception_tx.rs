@@ -6,8 +6,8 @@
 //! frame (14 bytes up to what a slot holds), or that cannot be read, is passed over.
 //!
 //! `consumer` counts the slots that are read or passed over; it moves before the frame leaves, so that the host may
-//! fill the slot again. When the queue is turned off the frame under way still leaves; then the count goes to 0 and
-//! `busy` is 0. Frames start only while `enable` is 1.
+//! fill the slot again. When the queue is turned off a frame that has begun still leaves, one that waits for room does not; then
+//! the count goes to 0 and `busy` is 0. Frames start only while `enable` is 1.
 //!
 //! `sent` tells of a frame in a cycle in which `other` is 0, so that both can count into one counter that takes one frame
 //! a cycle: the next frame waits for such a cycle, which comes because this one took the wire from others.
@@ -74,9 +74,9 @@ pub struct ExceptionTx<const W: usize, const K: usize, const A: usize> {
     pub m_axis: AxisOut<W, K>,
     /// Class of the frame.
     pub packet_class: Signal<Out, Bits<2>>,
-    /// A frame waits for room.
+    /// A frame waits for room, or takes it.
     pub waits: Signal<Out, Bit>,
-    /// Its beats.
+    /// Its beats that have not left.
     pub beats: Signal<Out, Bits<13>>,
     /// It may leave.
     pub may_leave: Signal<In, Bit>,
@@ -262,7 +262,9 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
                 }
             }
             ExceptionTxState::Wait => {
-                if may_leave {
+                if !setup.on {
+                    state = ExceptionTxState::Rest;
+                } else if may_leave & enable {
                     state = ExceptionTxState::Send;
                 }
             }
@@ -287,7 +289,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionTx<W, K,
         class.place = fill.resize::<16>();
         class.data = beat.data;
         packet_class = class.packet_class;
-        waits = state == ExceptionTxState::Wait;
+        waits = matches!(state, ExceptionTxState::Wait | ExceptionTxState::Send);
         beats = left;
         ram.re = fetch;
         ram.raddr = drain;

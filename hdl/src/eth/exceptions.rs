@@ -27,11 +27,11 @@ pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     pub s_axis: AxisIn<W, K>,
     /// With each beat: what its frame is.
     pub s_mark: Signal<In, FrameMark>,
-    /// A frame of the host waits for room.
+    /// A frame of the host waits for room, or takes it.
     pub host_waits: Signal<Out, Bit>,
     /// Its class.
     pub host_class: Signal<Out, Bits<2>>,
-    /// Its beats.
+    /// Its beats that have not left.
     pub host_beats: Signal<Out, Bits<13>>,
     /// It may leave.
     pub host_may_leave: Signal<In, Bit>,

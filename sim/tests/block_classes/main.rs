@@ -3,6 +3,7 @@
 mod departure;
 mod entry;
 mod gate;
+mod held;
 mod host_gate;
 mod load;
 mod passage;
@@ -69,6 +70,29 @@ fn what_stands_since_a_time_is_known() {
         rig.drain();
         let departures = &rig.ends.departures;
         assert!(departures.passed > 1000, "{} cycles", departures.passed);
+    }
+}
+
+#[test]
+fn what_stands_leaves_beside_a_strict_queue_that_is_never_empty() {
+    for width in WIDTHS {
+        let mut rig = Rig::new(width);
+        rig.ends.weights = [10, 0, 30, 40, 0, 0, 0, 0];
+        for queue in 0..2 {
+            rig.ends.loads[queue] = Load::full(60, 300);
+        }
+        let whole = (1 << 18) / rig.ends.lanes as u64;
+        rig.ends.pause_all(true);
+        rig.run(whole);
+        rig.ends.pause_all(false);
+        // what comes from now on is of the strict queue, as much as leaves
+        rig.ends.loads[0].chance = 0.0;
+        rig.run(100);
+        rig.ends.departures.toggle = Chance::new(1.0);
+        rig.run(1);
+        rig.ends.departures.toggle = Chance::NEVER;
+        rig.run(3 * whole);
+        assert!(rig.ends.departures.passed > whole, "it does not leave");
     }
 }
 

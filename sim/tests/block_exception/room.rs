@@ -11,10 +11,11 @@ pub(crate) struct Room {
     waits: Output,
     frame: [Output; 2],
     may_leave: Input,
-    /// A frame waits.
+    /// A frame waits, or leaves.
     pub(crate) waiting: bool,
     /// None may leave.
     pub(crate) shut: bool,
+    gives: bool,
     given: bool,
     /// Class and beats of those that were let go and have not left.
     pub(crate) gone: VecDeque<[u64; 2]>,
@@ -29,6 +30,7 @@ impl Room {
             may_leave: dut.input("host_may_leave").expect("a port"),
             waiting: false,
             shut: false,
+            gives: false,
             given: false,
             gone: VecDeque::new(),
         }
@@ -37,16 +39,17 @@ impl Room {
 
 impl Agent for Room {
     fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
-        self.given = self.waiting && !self.shut && rng.u8(..4) == 0;
-        dut.set(self.may_leave, self.given.into());
+        self.gives = self.waiting && !self.given && !self.shut && rng.u8(..4) == 0;
+        dut.set(self.may_leave, self.gives.into());
     }
 
     fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
-        if self.given {
+        if self.gives {
             self.gone
                 .push_back(self.frame.map(|output| dut.get(output)));
         }
-        self.waiting = dut.is_set(self.waits) && !self.given;
+        self.waiting = dut.is_set(self.waits);
+        self.given = self.waiting && (self.given || self.gives);
         Ok(())
     }
 

@@ -1,0 +1,43 @@
+//! Queue pairs whose class stays closed try again, each in its turn.
+
+use ferroce_hdl::egress::held_queues::HeldQueues;
+use ferroce_sim::bench::Bench;
+
+use crate::gate::{get, set};
+
+/// Cycles from one that tries to the next.
+const TICK: u64 = 4096;
+/// Cycles in which one that is refused is back.
+const BACK: u64 = 50;
+
+#[test]
+fn each_tries_again_in_its_turn() {
+    for count in [1, 3, 5, 12, 30, 100] {
+        let mut bench = Bench::of(HeldQueues::<8>::default).unwrap();
+        for name in ["push", "qpn", "packet_class", "closed"] {
+            set(&mut bench, name, 0);
+        }
+        set(&mut bench, "m_ready", 1);
+        bench.reset(&mut []);
+        set(&mut bench, "closed", 1);
+        let mut due: Vec<(u64, u64)> = (0..count).map(|qpn| (qpn, qpn)).collect();
+        let mut tries = vec![0; count as usize];
+        for now in 0..3 * TICK * (count + 2) {
+            let back = due.iter().position(|&(time, _)| time <= now);
+            set(&mut bench, "push", back.is_some().into());
+            if let Some(place) = back {
+                set(&mut bench, "qpn", due.remove(place).1);
+            }
+            bench.step(&mut []).unwrap();
+            if get(&bench, "m_valid") == 1 {
+                let qpn = get(&bench, "m_payload");
+                tries[qpn as usize] += 1;
+                due.push((now + BACK, qpn));
+            }
+            let (least, most) = (tries.iter().min(), tries.iter().max());
+            let apart = most.unwrap() - least.unwrap();
+            assert!(apart <= 2, "{count}: {tries:?}");
+        }
+        assert!(tries.iter().all(|&tries| tries >= 2), "{count}: {tries:?}");
+    }
+}
