@@ -10,12 +10,20 @@
 //!
 //! Latency: a cycle, of a CNP two; the bound has what starts until they are seen.
 use super::class_of::{class_bit, class_of_priority, priority_of};
-use super::types::ClassSetup;
+use super::types::{ClassSetup, ClosedClasses};
 use super::{CLASSES, LOG_BYTES, LOG_CONTROL};
 use crate::prelude::*;
 
 /// Units of 64 bytes of requests that are granted and not cut into packets, at most (`requester/part_count` keeps to it).
 pub const MOST_AHEAD: u64 = 1614;
+/// Of these, units of the largest part: 64 KiB of payload in 128 packets, each with two units of headers and what is not whole.
+pub const LARGEST_PART: u64 = 1024 + 2 * 128 + 2;
+/// Units of a part of 32 packets, at most.
+pub const LONG_PART: u64 = 1024 + 2 * 32 + 2;
+/// Units of a part of less than 8 KiB in 63 packets, at most.
+pub const SHORT_PART: u64 = 128 + 2 * 63 + 2;
+/// Units that leave at 100 Gb/s while a WQE is read again: some 300 cycles.
+const READ_AGAIN: u64 = 230;
 /// Packets of requests between the segmenter and the queues: descriptors, those that may be recalled, headers, assembler.
 const REQUESTS: u64 = 129 + 33 + 31 + 7;
 /// Packets of responses between the cutter and the queues, and acknowledgements: those at the exit, descriptors, headers, assembler.
@@ -60,13 +68,13 @@ pub struct ClassGate<const K: usize> {
     pub wanted: Signal<In, Bits<CLASSES>>,
     /// Classes whose queue of data holds a response.
     pub responds: Signal<In, Bits<CLASSES>>,
-    /// Classes of which no request and no turn of responses is to start.
-    pub closed: Signal<Out, Bits<CLASSES>>,
+    /// Classes of which something is not to start.
+    pub closed: Signal<Out, ClosedClasses>,
     /// Classes of which no acknowledgement is to leave.
     pub acks_wait: Signal<Out, Bits<CLASSES>>,
     /// No CNP is to leave.
     pub cnps_wait: Signal<Out, Bit>,
-    closed_q: Reg<Bits<CLASSES>>,
+    closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
     cnp_prio: Dff<Bits<3>>,
     /// Classes that a CNP may be of, with a tag or without.
@@ -77,6 +85,9 @@ pub struct ClassGate<const K: usize> {
 impl<const K: usize> ClassGate<K> {
     const BEATS: u64 = UNDER_WAY * 64 / K as u64;
     const MORE: u64 = (UNDER_WAY + OF_ACKS) * 64 / K as u64;
+    const LONG: u64 = Self::MORE - (LARGEST_PART - LONG_PART) * 64 / K as u64;
+    const SHORT: u64 = Self::MORE - (LARGEST_PART - SHORT_PART) * 64 / K as u64;
+    const AGAIN: u64 = Self::LONG - READ_AGAIN * 64 / K as u64;
     const ACK_BEATS: u64 = ACKS * 64 / K as u64;
 }
 
@@ -89,17 +100,27 @@ impl<const K: usize> Logic for ClassGate<K> {
 
     #[kernel]
     fn update(&mut self) {
-        let mut closes = shut | wanted;
+        let stops = shut | wanted;
+        let mut any = stops;
+        let mut long = stops;
+        let mut short = stops;
+        let mut again = stops;
         let mut waits = shut;
         for c in 0..CLASSES {
-            if room[c] < Self::MORE {
-                closes = closes.replace_bit(c, true);
-            }
+            any = any.replace_bit(c, stops.bit(c) | (room[c] < Self::MORE));
+            long = long.replace_bit(c, stops.bit(c) | (room[c] < Self::LONG));
+            short = short.replace_bit(c, stops.bit(c) | (room[c] < Self::SHORT));
+            again = again.replace_bit(c, stops.bit(c) | (room[c] < Self::AGAIN));
             if (control_room[c] < Self::ACK_BEATS) | (responds.bit(c) & (room[c] < Self::BEATS)) {
                 waits = waits.replace_bit(c, true);
             }
         }
-        closed_q = closes;
+        closed_q = ClosedClasses {
+            any: any,
+            long: long,
+            short: short,
+            waits: again,
+        };
         closed = closed_q;
         acks_q = waits;
         acks_wait = acks_q;

@@ -26,6 +26,18 @@ payload! {
         request: Bit,
     }
 
+    /// Classes of which something is not to start, a bit of each.
+    ClosedClasses {
+        /// No turn of responses, and no part of a request that may be of any length.
+        any: Bits<4>,
+        /// No part of up to [`LONG_PART`](super::class_gate::LONG_PART) units.
+        long: Bits<4>,
+        /// None of up to [`SHORT_PART`](super::class_gate::SHORT_PART).
+        short: Bits<4>,
+        /// Those that waited are not to be read again yet.
+        waits: Bits<4>,
+    }
+
     /// What of an address vector says the class of its packets.
     PathMark {
         /// DSCP.

@@ -15,7 +15,7 @@ use crate::egress::class_gate::ClassGate;
 use crate::egress::class_port::ClassPort;
 use crate::egress::host_gate::HostGate;
 use crate::egress::passage::Passage;
-use crate::egress::types::{ClassSetup, FrameMark, Space};
+use crate::egress::types::{ClassSetup, ClosedClasses, FrameMark, Space};
 use crate::egress::{CLASSES, QUEUES};
 use crate::eth::loopback::Loopback;
 use crate::prelude::*;
@@ -59,8 +59,8 @@ pub struct EgressSide<
     pub host_beats: Signal<In, Bits<13>>,
     /// It may leave.
     pub host_may_leave: Signal<Out, Bit>,
-    /// Classes of which no request and no turn of responses is to start.
-    pub closed: Signal<Out, Bits<CLASSES>>,
+    /// Classes of which something is not to start.
+    pub closed: Signal<Out, ClosedClasses>,
     /// Classes of which no acknowledgement is to leave.
     pub acks_wait: Signal<Out, Bits<CLASSES>>,
     /// No CNP is to leave.

@@ -12,7 +12,7 @@ use crate::bus::types::{
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
 use crate::egress::CLASSES;
-use crate::egress::types::{ClassSetup, PauseCounts};
+use crate::egress::types::{ClassSetup, ClosedClasses, PauseCounts};
 use crate::eth::exception_types::RawBeat;
 use crate::eth::packet_buffer::RxStats;
 use crate::eth::rx_front::RxFront;
@@ -47,7 +47,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which no turn of responses is to start.
-    pub closed: Signal<In, Bits<CLASSES>>,
+    pub closed: Signal<In, ClosedClasses>,
     /// Classes of which no acknowledgement is to leave.
     pub acks_wait: Signal<In, Bits<CLASSES>>,
     /// Priorities that the peer is to pause.
@@ -342,7 +342,8 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         reply.image_qpn = tables.qpn.low::<Q>();
         reply.av_image = tables.av;
         reply.mac = tables.mac;
-        copy!(reply <= self; classes, closed, acks_wait);
+        copy!(reply <= self; classes, acks_wait);
+        reply.closed = closed.any;
         forward!(response_mr <= reply.mr);
         forward!(response <= reply.desc);
         forward!(response_payload <= reply.gather);

@@ -6,8 +6,7 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
-use crate::egress::CLASSES;
-use crate::egress::types::{ClassSetup, FrameMark};
+use crate::egress::types::{ClassSetup, ClosedClasses, FrameMark};
 use crate::eth::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
@@ -160,7 +159,7 @@ pub struct TransmitSide<
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which no request is to start.
-    pub closed: Signal<In, Bits<CLASSES>>,
+    pub closed: Signal<In, ClosedClasses>,
     /// What the host says of congestion control.
     pub congestion: Signal<In, CongestionSetup>,
     /// A queue pair received a CNP of its peer.

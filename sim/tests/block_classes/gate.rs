@@ -1,7 +1,7 @@
 //! Of which classes nothing starts: random room and pauses, random places of CNPs.
 
 use ferroce_hdl::egress::CLASSES;
-use ferroce_hdl::egress::class_gate::{ClassGate, UNDER_WAY};
+use ferroce_hdl::egress::class_gate::{ClassGate, LARGEST_PART, LONG_PART, SHORT_PART, UNDER_WAY};
 use ferroce_sim::bench::Bench;
 use ferroce_sim::bench::classes::write_classes;
 
@@ -20,6 +20,15 @@ pub(crate) fn get(bench: &Bench, name: &str) -> u64 {
     bench.dut().get(bench.dut().output(name).unwrap())
 }
 
+/// Units of room about which something changes: for ACKs; for parts of any length, long and short ones; to be read again.
+const BOUNDS: [u64; 5] = [
+    UNDER_WAY,
+    UNDER_WAY + OF_ACKS,
+    UNDER_WAY + OF_ACKS - LARGEST_PART + LONG_PART,
+    UNDER_WAY + OF_ACKS - LARGEST_PART + SHORT_PART,
+    UNDER_WAY + OF_ACKS - LARGEST_PART + LONG_PART - 230,
+];
+
 #[test]
 fn nothing_starts_without_room_for_all_that_is_under_way() {
     let mut bench = Bench::of(ClassGate::<8>::default).unwrap();
@@ -30,8 +39,10 @@ fn nothing_starts_without_room_for_all_that_is_under_way() {
         let [shut, responds, wanted] = [(); 3].map(|()| rng.u64(..16));
         let (dscp, pcp) = (rng.u8(..64), rng.u8(..8));
         // about the bounds
-        let rooms: [u64; CLASSES] =
-            [(); CLASSES].map(|()| UNIT * UNDER_WAY + UNIT * OF_ACKS * rng.u64(..2) - rng.u64(..2));
+        let rooms: [u64; CLASSES] = [(); CLASSES].map(|()| {
+            let bound = rng.choice(BOUNDS).expect("one of five");
+            UNIT * bound - rng.u64(..2)
+        });
         let control: [u64; CLASSES] = [(); CLASSES].map(|()| UNIT * ACKS - rng.u64(..2));
         set(&mut bench, "shut", shut);
         set(&mut bench, "wanted", wanted);
@@ -48,8 +59,11 @@ fn nothing_starts_without_room_for_all_that_is_under_way() {
         let bits = |of: &dyn Fn(usize) -> bool| -> u64 {
             (0..CLASSES).map(|c| u64::from(of(c)) << c).sum()
         };
-        let closed =
-            bits(&|c| (shut | wanted) >> c & 1 == 1 || rooms[c] < UNIT * (UNDER_WAY + OF_ACKS));
+        let closed = BOUNDS[1..].iter().enumerate().map(|(place, bound)| {
+            let closed = bits(&|c| (shut | wanted) >> c & 1 == 1 || rooms[c] < UNIT * bound);
+            closed << (CLASSES * place)
+        });
+        let closed: u64 = closed.sum();
         let waits = bits(&|c| {
             let behind = responds >> c & 1 == 1 && rooms[c] < UNIT * UNDER_WAY;
             shut >> c & 1 == 1 || control[c] < UNIT * ACKS || behind

@@ -3,19 +3,17 @@
 //! `ample` follows what enters after five cycles, so behind a part of a KiB or more the next waits for these. Of shorter ones some
 //! more enter.
 use super::send_types::CheckedWqe;
-use crate::egress::class_gate::MOST_AHEAD;
+use crate::egress::class_gate::{LARGEST_PART, MOST_AHEAD};
 use crate::prelude::*;
 
 /// Units from which on no more is granted.
 const ENOUGH: u64 = 128;
-/// Units of the largest part: 64 KiB of payload in 128 packets.
-const LARGEST: u64 = 1024 + 2 * 128 + 2;
 /// Cycles from a WQE that enters to `ample`.
 const DELAY: u64 = 5;
 /// Units of the largest part below a KiB, of packets of 128 bytes.
 const SHORT: u64 = 16 + 2 * 8 + 2;
 
-const _: () = assert!(ENOUGH + LARGEST + (DELAY + 1) * SHORT <= MOST_AHEAD);
+const _: () = assert!(ENOUGH + LARGEST_PART + (DELAY + 1) * SHORT <= MOST_AHEAD);
 
 /// The counter.
 #[derive(Block)]

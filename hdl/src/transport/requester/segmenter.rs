@@ -25,7 +25,7 @@ use super::send_types::{CheckedWqe, KeyDone, KeyRequest, SendEntry};
 use super::wqe_start::WqeStart;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::cell::count::one_less;
-use crate::egress::CLASSES;
+use crate::egress::types::ClosedClasses;
 use crate::prelude::*;
 
 /// The segmenter for 2^Q queue pairs; the same for every width of the data path.
@@ -36,7 +36,7 @@ pub struct Segmenter<const Q: usize> {
     /// Checked WQEs.
     pub s: StreamIn<CheckedWqe>,
     /// Classes of which nothing is to start.
-    pub closed: Signal<In, Bits<CLASSES>>,
+    pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
     /// Writes `entry` into the entry table.

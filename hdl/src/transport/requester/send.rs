@@ -7,8 +7,7 @@ use super::wqe_check::WqeCheck;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
 use crate::bus::types::{Activity, FetchedWqe, GatherCmd, ReadIssue, Recall, TxDesc};
-use crate::egress::CLASSES;
-use crate::egress::types::ClassSetup;
+use crate::egress::types::{ClassSetup, ClosedClasses};
 use crate::prelude::*;
 
 /// Send WQEs of 2^Q queue pairs.
@@ -33,7 +32,7 @@ pub struct SendPath<const Q: usize> {
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which nothing is to start.
-    pub closed: Signal<In, Bits<CLASSES>>,
+    pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
     /// Slots in.

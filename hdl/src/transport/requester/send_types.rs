@@ -124,6 +124,10 @@ payload! {
         path: Bits<2>,
         /// Its class, a bit of each; none if it is not to start, or goes to the port itself.
         of_class: Bits<4>,
+        /// Its parts are short, or long, not longer ([`ClosedClasses`](crate::egress::types::ClosedClasses)).
+        is_short: Bit,
+        /// See there.
+        is_long: Bit,
         /// Its class is closed: nothing of it is to start.
         held: Bit,
         /// Completion queue.

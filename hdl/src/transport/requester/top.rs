@@ -11,8 +11,7 @@ use crate::bus::types::{
     TxDesc,
 };
 use crate::bus::valid::Valid;
-use crate::egress::CLASSES;
-use crate::egress::types::ClassSetup;
+use crate::egress::types::{ClassSetup, ClosedClasses};
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 use crate::transport::congestion::types::CongestionEvent;
@@ -68,7 +67,7 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which no request is to start.
-    pub closed: Signal<In, Bits<CLASSES>>,
+    pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
     /// Reads of WQEs.

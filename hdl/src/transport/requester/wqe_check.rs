@@ -203,7 +203,7 @@ fn with_shape(wqe: CheckedWqe, shape: WqeShape) -> CheckedWqe {
     with
 }
 
-/// What does not run has no packets, and waits for no class.
+/// What does not run has no packets, and waits for no class. Of the others: how long their parts may be.
 #[kernel_fn]
 fn as_it_runs(wqe: CheckedWqe) -> CheckedWqe {
     let mut with = wqe;
@@ -211,6 +211,10 @@ fn as_it_runs(wqe: CheckedWqe) -> CheckedWqe {
         with.of_class = 0;
         with.packets = 0;
     }
+    let is_few = !wqe.packets.slice::<18>(6).any();
+    with.is_short = wqe.answered | (is_few & !wqe.length.slice::<19>(13).any());
+    // 64 KiB in packets of 2048 bytes or more are no more than 32
+    with.is_long = wqe.mtu.bit(2) | (is_few & !wqe.packets.bit(5));
     with
 }
 

@@ -201,6 +201,8 @@ impl<const Q: usize> Logic for WqeHead<Q> {
                     slot.path
                 },
                 of_class: 0,
+                is_short: false,
+                is_long: false,
                 held: false,
                 cqn: image.cqn,
                 packets: 0,

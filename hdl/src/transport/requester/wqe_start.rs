@@ -23,6 +23,7 @@ use super::send_types::{CheckedWqe, GrantedWqe, KeyDone, KeyRequest};
 use crate::bus::types::{Activity, KeyChange};
 use crate::egress::CLASSES;
 use crate::egress::class_of::class_number;
+use crate::egress::types::ClosedClasses;
 use crate::prelude::*;
 
 /// The block.
@@ -33,7 +34,7 @@ pub struct WqeStart {
     /// Checked WQEs.
     pub s: StreamIn<CheckedWqe>,
     /// Classes of which nothing is to start.
-    pub closed: Signal<In, Bits<CLASSES>>,
+    pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
     /// A part is cut to its end.
@@ -78,16 +79,23 @@ impl Logic for WqeStart {
     fn update(&mut self) {
         // ask
         let of = s.payload.of_class;
-        let closes = (of & closed).any();
+        let shut = if s.payload.is_short {
+            closed.short
+        } else if s.payload.is_long {
+            closed.long
+        } else {
+            closed.any
+        };
+        let closes = (of & shut).any();
         // a queue that is full for a moment is waited for
         let waits = closes & !(of & slow).any();
         let goes = count.ample & !waits;
-        slow = slow & closed;
+        slow = slow & closed.any;
         waited = bits::<7>(0);
         if s.valid & waits {
             waited = waited + 1;
             if waited.bit(6) {
-                slow = (slow | of) & closed;
+                slow = (slow | of) & closed.any;
             }
         }
         let enters = s.valid & started.s.ready & asked.s.ready & goes;

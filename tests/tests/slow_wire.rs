@@ -1,0 +1,71 @@
+//! A wire of 100 Gb/s, 0.78 beats of 64 bytes a cycle, behind an engine of 250 MHz and host memory of 1 us: one class fills it.
+use std::rc::Rc;
+
+use ferroce_proto::wire::Mtu;
+use ferroce_sim::memory::HostMemory;
+use ferroce_sim::nic::Nic;
+use ferroce_sim::random::Pauses;
+use ferroce_sim::rtl::{Options, build};
+use ferroce_sim::testhost::{Pair, QpOptions, Rights, Side, Work, pattern};
+use ferroce_sim::verilator;
+
+/// Chance that the wire takes no beat in a cycle.
+const IDLE: f64 = 0.22;
+const QUEUE_PAIRS: usize = 16;
+
+/// Beats of 64 bytes a cycle on the wire, with messages of `length` bytes; so many of each queue pair wait.
+fn rate(engine: &verilator::Model, length: u32, depth: usize) -> f64 {
+    let world = Options {
+        tx: Pauses::new(IDLE, 1),
+        ..Options::host(1)
+    };
+    let mut pair = Pair::new(|memory: Rc<dyn HostMemory>| -> Box<dyn Nic> {
+        Box::new(build::engine(engine, memory, &world).expect("there is memory"))
+    });
+    let options = QpOptions {
+        mtu: Mtu::Mtu4096,
+        sq_log: 5,
+        timeout: 20,
+        ..QpOptions::default()
+    };
+    let qpns: Vec<_> = (0..QUEUE_PAIRS)
+        .map(|_| pair.connect(options, options).0)
+        .collect();
+    let source = pair.a.create_mr(&pattern(1 << 16, 1), Rights::NONE);
+    let sink = pair.b.create_mr(&vec![0; 1 << 16], Rights::ALL);
+    let work = Work::write(&[source.sge(0, length)], &sink, 0);
+    for _ in 0..depth {
+        for &qpn in &qpns {
+            pair.a.post_send(qpn, &work);
+        }
+    }
+    let messages = depth * QUEUE_PAIRS;
+    let mut start = 0;
+    // the first of each begin together
+    for done in 0..2 * messages {
+        if done == messages / 2 {
+            start = pair.a.nic.now();
+            pair.sent.clear();
+        }
+        let cqe = pair.wait(Side::A, 0);
+        assert_eq!(cqe.status, 0);
+        pair.a.post_send(u32::from(cqe.qpn), &work);
+    }
+    let cycles = pair.a.nic.now() - start;
+    let frames = pair.sent.iter().filter(|(side, _)| *side == Side::A);
+    let beats: usize = frames.map(|(_, frame)| frame.len().div_ceil(64)).sum();
+    beats as f64 / cycles as f64
+}
+
+#[test]
+fn one_class_fills_it() {
+    let engine = build::model(512, &verilator::Options::default()).expect("the engine builds");
+    for (length, depth) in [(4096, 24), (1 << 16, 3)] {
+        let beats = rate(&engine, length, depth);
+        println!("WRITEs of {length} bytes: {beats:.3} beats a cycle");
+        assert!(
+            beats > 0.97 * (1.0 - IDLE),
+            "{length} bytes: {beats:.3} beats a cycle"
+        );
+    }
+}
