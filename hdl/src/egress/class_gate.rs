@@ -2,7 +2,7 @@
 //! way, and those of which a frame of the host waits for room ([`host_gate`](super::host_gate)).
 //!
 //! What is under way is bounded, whatever class it is of ([`UNDER_WAY`]). While a class is not `closed` its queue has room for all of
-//! that. So what was granted before it closed finds room, and holds up no other class, however long the pause.
+//! that; for a part of a request that cannot be of the largest, less is enough. So what was granted before it closed finds room, and holds up no other class, however long the pause.
 //!
 //! An acknowledgement goes to the queue of control, or behind responses that stand in that of data
 //! ([`class_entry`](super::class_entry)). It waits while that one has no room; a part of that of data is for it. A CNP goes to the
