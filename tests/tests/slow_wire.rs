@@ -49,7 +49,7 @@ fn rate(engine: &verilator::Model, length: u32, depth: usize) -> f64 {
         }
         let cqe = pair.wait(Side::A, 0);
         assert_eq!(cqe.status, 0);
-        pair.a.post_send(u32::from(cqe.qpn), &work);
+        pair.a.post_send(cqe.qpn, &work);
     }
     let cycles = pair.a.nic.now() - start;
     let frames = pair.sent.iter().filter(|(side, _)| *side == Side::A);
