@@ -17,7 +17,7 @@ use crate::bus::dma::ReadBeatIn;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::types::{Activity, Answer, CqToken, Departure, FetchedWqe, ReadReq, Recall};
 use crate::bus::valid::Valid;
-use crate::egress::types::ClosedClasses;
+use crate::egress::CLASSES;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 use crate::transport::congestion::send_pace::SendPace;
@@ -45,8 +45,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub left: Signal<In, Departure>,
     /// Eight more may leave.
     pub left_room: Signal<Out, Bit>,
-    /// Classes of which nothing is to start.
-    pub closed: Signal<In, ClosedClasses>,
+    /// Classes whose queue pairs, once refused, are not to be read again yet.
+    pub closed: Signal<In, Bits<CLASSES>>,
     /// Start and Refetch events.
     pub start: StreamIn<SqEvent>,
     /// Answer to a Start event.
@@ -191,7 +191,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         scheduler.push_qpn = state.list_qpn;
         scheduler.push_held = state.ready_held;
         scheduler.push_class = state.ready_class;
-        scheduler.closed = closed.waits;
+        scheduler.closed = closed;
         forward!(scheduler.released <= pace.m);
         scheduler.credit = fetch.credit;
         fetch.grant_valid = state.fetch_valid;

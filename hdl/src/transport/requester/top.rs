@@ -199,7 +199,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         send.sq_image = sq_image;
         send.av_image = av_image;
         copy!(send <= self; mac, classes, closed, crowded);
-        queues.closed = closed;
+        queues.closed = closed.waits;
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);
         fetch_due = queues.fetches.busy;
