@@ -26,7 +26,7 @@
 use super::class_queue::ClassQueue;
 use super::class_turn::ClassTurn;
 use super::types::Space;
-use super::{CLASSES, QUEUES};
+use super::{CLASSES, DATA, QUEUES};
 use crate::bus::types::Departure;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -35,9 +35,6 @@ use crate::prelude::*;
 const AROUND: u64 = 24;
 /// log2 of the requests that wait: one in 64 bytes of memory.
 const LOG_REQUESTS: usize = super::LOG_BYTES - 6 + 2;
-
-/// Queues of data.
-const DATA: u64 = (1 << CLASSES) - 1;
 
 /// Two queues of each class in 2^A beats of `W` bits = `K` bytes: 2^B for acknowledgements and CNPs, the others for data. The memory of all
 /// has 2^M beats, the largest frame T.

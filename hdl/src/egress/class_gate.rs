@@ -2,7 +2,8 @@
 //! way, and those of which a frame of the host waits for room ([`host_gate`](super::host_gate)).
 //!
 //! What is under way is bounded, whatever class it is of ([`UNDER_WAY`]). While a class is not `closed` its queue has room for all of
-//! that; for a part of a request that cannot be of the largest, less is enough. So what was granted before it closed finds room, and holds up no other class, however long the pause.
+//! that; for a part of a request that cannot be of the largest, less is enough. So what was granted before it closed finds room, and
+//! holds up no other class, however long the pause.
 //!
 //! An acknowledgement goes to the queue of control, or behind responses that stand in that of data
 //! ([`class_entry`](super::class_entry)). It waits while that one has no room; a part of that of data is for it. A CNP goes to the
@@ -11,7 +12,7 @@
 //! Latency: a cycle, of a CNP two; the bound has what starts until they are seen.
 use super::class_of::{class_bit, class_of_priority, priority_of};
 use super::types::{ClassSetup, ClosedClasses};
-use super::{CLASSES, LOG_BYTES, LOG_CONTROL};
+use super::{CLASSES, DATA_BYTES};
 use crate::prelude::*;
 
 /// Units of 64 bytes of requests that are granted and not cut into packets, at most (`requester/part_count` keeps to it).
@@ -43,7 +44,7 @@ pub const UNDER_WAY: u64 =
 /// Units of room that acknowledgements may take of a queue of data whose class is closed already.
 pub const OF_ACKS: u64 = 64;
 // 128 units may wait for the wire while all classes are open
-const _: () = assert!(UNDER_WAY + OF_ACKS + 128 <= ((1 << LOG_BYTES) - (1 << LOG_CONTROL)) / 64);
+const _: () = assert!(UNDER_WAY + OF_ACKS + 128 <= DATA_BYTES / 64);
 /// Units of room in the queue of control from which on an acknowledgement or a CNP may leave: one for each that is under way.
 const ACKS: u64 = RESPONSES + 8;
 

@@ -10,13 +10,10 @@
 use super::class_egress::ClassEgress;
 use super::pause_in::PauseIn;
 use super::types::{ClassSetup, Space};
-use super::{CLASSES, QUEUES};
+use super::{CLASSES, DATA, QUEUES};
 use crate::bus::types::Departure;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
-
-/// Queues of data.
-const DATA: u64 = (1 << CLASSES) - 1;
 
 /// Queues of `W` bits = `K` bytes; the others as of [`ClassEgress`].
 #[derive(Clone, Debug, Block)]

@@ -7,7 +7,7 @@
 //! Latency: 3 cycles.
 use super::class_gate::{OF_ACKS, UNDER_WAY};
 use super::class_of::class_bit;
-use super::{CLASSES, LOG_BYTES, LOG_CONTROL};
+use super::{CLASSES, DATA_BYTES};
 use crate::prelude::*;
 
 /// The block, for beats of `K` bytes.
@@ -37,7 +37,7 @@ pub struct HostGate<const K: usize> {
 
 impl<const K: usize> HostGate<K> {
     const BESIDE: u64 = (UNDER_WAY + OF_ACKS) * 64 / K as u64;
-    const EMPTY: u64 = ((1 << LOG_BYTES) - (1 << LOG_CONTROL)) / K as u64;
+    const EMPTY: u64 = DATA_BYTES / K as u64;
 }
 
 impl<const K: usize> Logic for HostGate<K> {

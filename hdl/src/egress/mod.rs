@@ -24,12 +24,16 @@ use ferroce_proto::abi::classes;
 pub const CLASSES: usize = classes::CLASSES;
 /// Queues: of each class one for data, and behind those one each for acknowledgements and CNPs.
 pub const QUEUES: usize = 2 * CLASSES;
+/// Those of data, a bit of each.
+const DATA: u64 = (1 << CLASSES) - 1;
 /// Bytes of the largest frame: a payload of 4096 and all headers that there are.
 const LARGEST: usize = 4224;
 /// Bytes of the queues of a class, as a logarithm.
 const LOG_BYTES: usize = 18;
 /// Of these, bytes for acknowledgements and CNPs.
 const LOG_CONTROL: usize = 14;
+/// The others.
+const DATA_BYTES: u64 = (1 << LOG_BYTES) - (1 << LOG_CONTROL);
 
 /// The queues, of beats of 512 bits.
 pub type Wide = ClassEgress<

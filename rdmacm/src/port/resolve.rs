@@ -30,7 +30,7 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Looks for a peer, `until` then or as long as questions on their way take; `ENODEV` if nobody does any more.
+    /// Looks for a peer, `until` then or as long as questions on their way take; `ENODEV` behind [`end`](Self::end).
     pub(super) fn add(
         &mut self,
         peer: Address,
@@ -49,7 +49,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// Nobody is looked for.
+    /// There is no peer to look for.
     pub(super) fn is_idle(&self) -> bool {
         self.wanted.is_empty()
     }
@@ -80,7 +80,7 @@ impl Resolver {
         done
     }
 
-    /// Nobody is looked for any more.
+    /// Ends the search: the peers that were looked for, as not found.
     pub(super) fn end(&mut self) -> Vec<(Answer, bool)> {
         self.has_ended = true;
         let wanted = self.wanted.drain(..);

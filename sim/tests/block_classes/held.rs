@@ -1,4 +1,4 @@
-//! Queue pairs whose class stays closed try again, each in its turn.
+//! Queue pairs whose class stays closed try again, one after the other.
 
 use ferroce_hdl::egress::held_queues::HeldQueues;
 use ferroce_sim::bench::Bench;

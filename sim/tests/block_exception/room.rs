@@ -1,4 +1,4 @@
-//! Who gives frames of the host room.
+//! The room of frames of the host.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
 //! Datagrams to groups. The card has none (IB1 10.5.2: optional), and is as a station that has joined none: soft-RoCE
-//! (`rxe_rcv_mcast_pkt`) drops a datagram whose group nobody has registered.
+//! (`rxe_rcv_mcast_pkt`) drops a datagram of a group that no queue pair has joined.
 
 use std::net::IpAddr;
 
@@ -27,7 +27,7 @@ fn ud_to_a_group(bench: &mut Bench) {
     check("received", ud::give(&mut s, |_| {}), 1);
 }
 
-/// Addresses of groups, and of who sends to them.
+/// Addresses of groups, and of a sender.
 const GROUPS: [(Mac, &str, &str); 2] = [
     (Mac([1, 0, 0x5e, 1, 2, 3]), "239.1.2.3", "10.0.0.1"),
     (Mac([0x33, 0x33, 0, 0, 2, 3]), "ff0e::203", "fe80::1"),
