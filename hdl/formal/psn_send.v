@@ -1,6 +1,7 @@
 // Says: A response is in the window exactly if its PSN is one of una ... una + inflight - 1 modulo 2^24 and has left
 // in this incarnation. If the response shows a loss (implied NAK), the missing PSN must be in the window too (IB1
 // 9.7.5.1.1). Of two acknowledgements taken as one either PSN may be, and `both` is 1 exactly if both are.
+// The incarnation that a reset begins is neither the present one nor that of what is noted to have left.
 // Assumes: nothing.
 module check_psn_send (
     input clk,
@@ -16,14 +17,18 @@ module check_psn_send (
     input [1:0] departed, // = departed.incarnation
     input [23:0] furthest, // = departed.furthest
     input in_window, // = terms.in_window
-    input both // = terms.both
+    input both, // = terms.both
+    input [1:0] next_incarnation // = terms.next_incarnation
 );
     (* anyconst *) reg [23:0] k;
     (* anyconst *) reg [23:0] m;
     reg seen = 0, was_implied, was_merged, hit, miss, of_sent, is_ours;
     reg [23:0] window, reach;
+    reg [1:0] present, noted;
     always @(posedge clk) begin
         seen <= 1;
+        present <= incarnation;
+        noted <= departed;
         window <= inflight;
         reach <= departed == incarnation ? furthest - una : 0;
         // what was sent says so itself
@@ -44,6 +49,8 @@ module check_psn_send (
             assert (in_window == (first || second));
         if (seen && hit && miss)
             assert (both == (first && second));
+        if (seen)
+            assert (next_incarnation != present && next_incarnation != noted);
         cover (seen && hit && miss && was_implied && in_window && k != 0 && m != 0);
         cover (seen && hit && miss && was_merged && in_window && !both);
         cover (seen && hit && !in_window);

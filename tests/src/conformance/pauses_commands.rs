@@ -3,18 +3,19 @@
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status};
 use ferroce_proto::abi::qpc::AvCtx;
 use ferroce_proto::abi::regs::feature;
-use ferroce_proto::wire::Opcode;
+use ferroce_proto::wire::{Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Work};
 
 use super::bench::{Bench, MTU, QUIET, Sent};
 use super::classes::{CLASSES, LONG, pause, script, write};
-use super::script::QKEY;
+use super::script::{QKEY, build};
 use super::{cases, check, check_bytes, ud};
 
 cases! {
     pause_before_a_command, CLASSES, "abi cmd", "A queue pair is in RESET when what of it waits in a paused class has left.";
     pause_before_an_address_handle, CLASSES | feature::UD | feature::VLAN, "abi cmd", "An address handle changes when the datagrams that were begun and wait in a paused class have left for the address of before; other queue pairs do not notice.";
     pause_across_a_reset, CLASSES | feature::UD, "IB1 10.3.1", "Datagrams that wait in a paused class when their queue pair goes through RESET complete none of those that are posted then.";
+    pause_in_each_life, CLASSES, "IB1 9.7.5", "A packet that waits in a paused class is not acknowledged, whatever former lives of its queue pair have sent, and however many there were.";
 }
 
 fn pause_before_a_command(bench: &mut Bench) {
@@ -126,4 +127,32 @@ fn pause_across_a_reset(bench: &mut Bench) {
         );
     }
     check("completions", (left, completed), (15, 15));
+}
+
+fn pause_in_each_life(bench: &mut Bench) {
+    const MESSAGES: usize = 4;
+    let (mut s, source) = script(bench, QpOptions::default());
+    let works = vec![write(&s, &source, 1 << 14); MESSAGES];
+    let all = MESSAGES * (1 << 14) / MTU;
+    check("packets of the first life", s.post_all(&works).len(), all);
+    for lives in 1..=8 {
+        for _ in 0..lives {
+            s.reopen(|_| {});
+        }
+        let mut left = s.begin(&works).len();
+        pause(&mut s, 1, LONG);
+        left += s.quiet().len();
+        assert!(
+            (1..all).contains(&left),
+            "{left} of {all} packets have left"
+        );
+        let ghosts = s.host.stat("rx_ghost_acks");
+        let next = QpOptions::default().psn + left as u32;
+        let ack = build(&s.response(Opcode::RcAck, next, Syndrome::ACK), &[]);
+        check("packets", s.give(&ack).len(), 0);
+        check("results", s.results(), vec![]);
+        check("ghosts", s.host.stat("rx_ghost_acks"), ghosts + 1);
+        pause(&mut s, 1, 0);
+        check("packets that waited", s.quiet().len(), all - left);
+    }
 }

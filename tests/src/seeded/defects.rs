@@ -1,37 +1,6 @@
 //! The defects: each was in the engine once, and is put back by expressions of its Verilog.
 
-/// An expression that takes the place of a line's own.
-#[derive(Clone, Copy, Debug)]
-pub struct Change {
-    /// The block, without sizes.
-    pub block: &'static str,
-    /// The line, without indentation; it stands once in the block.
-    pub line: &'static str,
-    /// The expression.
-    pub becomes: &'static str,
-}
-
-/// A defect.
-#[derive(Clone, Copy, Debug)]
-pub struct Defect {
-    /// Its name.
-    pub name: &'static str,
-    /// What is wrong with the card.
-    pub what: &'static str,
-    /// The conformance case that finds it, if there is one.
-    pub case: Option<&'static str>,
-    /// What puts it back.
-    pub changes: &'static [Change],
-}
-
-/// One change.
-const fn change(block: &'static str, line: &'static str, becomes: &'static str) -> Change {
-    Change {
-        block,
-        line,
-        becomes,
-    }
-}
+use super::defect::{Defect, change};
 
 /// A message that is read again differs from what was sent of it.
 const SECOND_READING: &str =
@@ -291,11 +260,21 @@ pub const DEFECTS: &[Defect] = &[
     Defect {
         name: "departed_before",
         what: "What leaves of a queue pair before a RESET counts for the next one of its number",
-        case: None,
+        case: Some("pause_in_each_life"),
         changes: &[change(
             "departures",
             "assign same = table_current[Departed_incarnation +: 2] == leaving_q[Departure_incarnation +: 2];",
             "1'b1",
+        )],
+    },
+    Defect {
+        name: "departed_long_before",
+        what: "What left of a queue pair counts again four incarnations later, if none between them sent",
+        case: Some("pause_in_each_life"),
+        changes: &[change(
+            "sq_terms",
+            "assign is_noted = following == departed[Departed_incarnation +: 2];",
+            "1'b0",
         )],
     },
     Defect {

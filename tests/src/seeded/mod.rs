@@ -3,6 +3,7 @@
 //! All of them stand in one engine of 64 bits, of which an input chooses one, so it is built once. The campaigns take turns,
 //! a seed each, until one fails or time is up; conformance cases and tests of a defect's own have no part in it.
 
+mod defect;
 mod defects;
 
 use std::time::{Duration, Instant};
@@ -21,7 +22,8 @@ use crate::mutation::sites::Site;
 use crate::world::{World, stand};
 use crate::{former, soak};
 
-pub use defects::{Change, DEFECTS, Defect};
+pub use defect::{Change, Defect};
+pub use defects::DEFECTS;
 
 /// Data path of the engine.
 const WIDTH: usize = 64;

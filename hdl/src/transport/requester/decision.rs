@@ -76,6 +76,8 @@ payload! {
         empties: Bit,
         /// Retired, Executed: the report is of this incarnation.
         current: Bit,
+        /// Command: the incarnation that a reset begins.
+        next_incarnation: Bits<2>,
         /// Retired: no acknowledgement came since.
         same_una: Bit,
         /// Unread: the packet is outstanding, and none before it could not be read.

@@ -80,7 +80,7 @@ impl Logic for SqCommand {
                 if sq_event.reset {
                     out.recall = true;
                     next.round = state.round + 1;
-                    next.incarnation = state.incarnation + 1;
+                    next.incarnation = terms.next_incarnation;
                     next.blocked = false;
                     next.read_blocked = false;
                     next.reads = bits::<5>(0);

@@ -68,7 +68,7 @@ impl Logic for SqFeedback {
         raised_report.voids = voids;
         raised_report.plain =
             !voids & !sq_event.syndrome.slice::<3>(5).any() & !sq_event.data & !sq_event.implied;
-        raised_report.incarnation = state.incarnation + 1;
+        raised_report.incarnation = terms.next_incarnation;
         raised_report.psn = if renews { sq_event.psn } else { state.una_psn };
         let progress = if terms.earlier {
             terms.earlier_progress

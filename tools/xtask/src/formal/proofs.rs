@@ -281,6 +281,11 @@ pub(super) const PROOFS: &[Proof] = &[
                 from: "& (distance < reach) & known",
                 to: "& (distance < reach)",
             },
+            Bug {
+                what: "a life takes the incarnation of what left before it",
+                from: "assign is_noted = following == departed[Departed_incarnation +: 2];",
+                to: "assign is_noted = 1'b0;",
+            },
         ],
     },
     Proof {
