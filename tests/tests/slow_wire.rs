@@ -1,4 +1,5 @@
-//! A wire of 100 Gb/s, 0.78 beats of 64 bytes a cycle, behind an engine of 250 MHz and host memory of 1 us: one class fills it.
+//! A wire of 100 Gb/s, 0.78 beats of 64 bytes a cycle, behind an engine of 250 MHz and host memory of 1 us: one class fills it, with
+//! WRITEs and with responses to READs.
 use std::rc::Rc;
 
 use ferroce_proto::wire::Mtu;
@@ -13,8 +14,8 @@ use ferroce_sim::verilator;
 const IDLE: f64 = 0.22;
 const QUEUE_PAIRS: usize = 16;
 
-/// Beats of 64 bytes a cycle on the wire, with messages of `length` bytes; so many of each queue pair wait.
-fn rate(engine: &verilator::Model, length: u32, depth: usize) -> f64 {
+/// Beats of 64 bytes a cycle on the wire from `from`, with WRITEs by it or READs of it of `length` bytes; so many of each queue pair wait.
+fn rate(engine: &verilator::Model, from: Side, length: u32, depth: usize) -> f64 {
     let world = Options {
         tx: Pauses::new(IDLE, 1),
         ..Options::host(1)
@@ -26,14 +27,19 @@ fn rate(engine: &verilator::Model, length: u32, depth: usize) -> f64 {
         mtu: Mtu::Mtu4096,
         sq_log: 5,
         timeout: 20,
+        max_rd_atomic: 16,
         ..QpOptions::default()
     };
     let qpns: Vec<_> = (0..QUEUE_PAIRS)
         .map(|_| pair.connect(options, options).0)
         .collect();
-    let source = pair.a.create_mr(&pattern(1 << 16, 1), Rights::NONE);
-    let sink = pair.b.create_mr(&vec![0; 1 << 16], Rights::ALL);
-    let work = Work::write(&[source.sge(0, length)], &sink, 0);
+    let near = pair.a.create_mr(&pattern(1 << 16, 1), Rights::ALL);
+    let far = pair.b.create_mr(&pattern(1 << 16, 2), Rights::ALL);
+    let list = [near.sge(0, length)];
+    let work = match from {
+        Side::A => Work::write(&list, &far, 0),
+        Side::B => Work::read(&list, &far, 0),
+    };
     for _ in 0..depth {
         for &qpn in &qpns {
             pair.a.post_send(qpn, &work);
@@ -52,7 +58,7 @@ fn rate(engine: &verilator::Model, length: u32, depth: usize) -> f64 {
         pair.a.post_send(cqe.qpn, &work);
     }
     let cycles = pair.a.nic.now() - start;
-    let frames = pair.sent.iter().filter(|(side, _)| *side == Side::A);
+    let frames = pair.sent.iter().filter(|(side, _)| *side == from);
     let beats: usize = frames.map(|(_, frame)| frame.len().div_ceil(64)).sum();
     beats as f64 / cycles as f64
 }
@@ -60,12 +66,17 @@ fn rate(engine: &verilator::Model, length: u32, depth: usize) -> f64 {
 #[test]
 fn one_class_fills_it() {
     let engine = build::model(512, &verilator::Options::default()).expect("the engine builds");
-    for (length, depth) in [(4096, 24), (1 << 16, 3)] {
-        let beats = rate(&engine, length, depth);
-        println!("WRITEs of {length} bytes: {beats:.3} beats a cycle");
+    for (from, length, depth) in [
+        (Side::A, 4096, 24),
+        (Side::A, 1 << 16, 3),
+        (Side::B, 4096, 16),
+        (Side::B, 1 << 16, 3),
+    ] {
+        let beats = rate(&engine, from, length, depth);
+        println!("{length} bytes from {from:?}: {beats:.3} beats a cycle");
         assert!(
             beats > 0.97 * (1.0 - IDLE),
-            "{length} bytes: {beats:.3} beats a cycle"
+            "{length} bytes from {from:?}: {beats:.3} beats a cycle"
         );
     }
 }

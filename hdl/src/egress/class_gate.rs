@@ -2,8 +2,9 @@
 //! way, and those of which a frame of the host waits for room ([`host_gate`](super::host_gate)).
 //!
 //! What is under way is bounded, whatever class it is of ([`UNDER_WAY`]). While a class is not `closed` its queue has room for all of
-//! that; for a part of a request that cannot be of the largest, less is enough. So what was granted before it closed finds room, and
-//! holds up no other class, however long the pause.
+//! that; for a part of a request that cannot be of the largest, less is enough. A turn of responses adds nothing to the requests that
+//! are granted, so it asks for those that there are (`ahead`). That is some cycles old: what was granted since asked for its own room.
+//! So what was granted before a class closed finds room, and holds up no other, however long the pause.
 //!
 //! An acknowledgement goes to the queue of control, or behind responses that stand in that of data
 //! ([`class_entry`](super::class_entry)). It waits while that one has no room; a part of that of data is for it. A CNP goes to the
@@ -63,6 +64,8 @@ pub struct ClassGate<const K: usize> {
     pub cnp_dscp: Signal<In, Bits<6>>,
     /// Their PCP, if they have a tag.
     pub cnp_pcp: Signal<In, Bits<3>>,
+    /// Units of 64 bytes of requests that are granted and not cut into packets.
+    pub ahead: Signal<In, Bits<16>>,
     /// Classes that are paused.
     pub shut: Signal<In, Bits<CLASSES>>,
     /// Classes of which a frame of the host waits.
@@ -75,6 +78,8 @@ pub struct ClassGate<const K: usize> {
     pub acks_wait: Signal<Out, Bits<CLASSES>>,
     /// No CNP is to leave.
     pub cnps_wait: Signal<Out, Bit>,
+    /// Beats that a turn of responses needs.
+    turn: Dff<Bits<16>>,
     closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
     cnp_prio: Dff<Bits<3>>,
@@ -86,6 +91,9 @@ pub struct ClassGate<const K: usize> {
 impl<const K: usize> ClassGate<K> {
     const BEATS: u64 = UNDER_WAY * 64 / K as u64;
     const MORE: u64 = (UNDER_WAY + OF_ACKS) * 64 / K as u64;
+    const TURN: u64 = Self::MORE - MOST_AHEAD * 64 / K as u64;
+    /// log2 of the beats of a unit.
+    const SHIFT: u64 = 6 - K.ilog2() as u64;
     const LONG: u64 = Self::MORE - (LARGEST_PART - LONG_PART) * 64 / K as u64;
     const SHORT: u64 = Self::MORE - (LARGEST_PART - SHORT_PART) * 64 / K as u64;
     const AGAIN: u64 = Self::LONG - READ_AGAIN * 64 / K as u64;
@@ -101,26 +109,30 @@ impl<const K: usize> Logic for ClassGate<K> {
 
     #[kernel]
     fn update(&mut self) {
+        turn = (ahead << Self::SHIFT) + Self::TURN;
         let stops = shut | wanted;
-        let mut any = stops;
-        let mut long = stops;
-        let mut short = stops;
-        let mut again = stops;
+        let mut turns = bits::<CLASSES>(0);
+        let mut any = bits::<CLASSES>(0);
+        let mut long = bits::<CLASSES>(0);
+        let mut short = bits::<CLASSES>(0);
+        let mut again = bits::<CLASSES>(0);
         let mut waits = shut;
         for c in 0..CLASSES {
-            any = any.replace_bit(c, stops.bit(c) | (room[c] < Self::MORE));
-            long = long.replace_bit(c, stops.bit(c) | (room[c] < Self::LONG));
-            short = short.replace_bit(c, stops.bit(c) | (room[c] < Self::SHORT));
-            again = again.replace_bit(c, stops.bit(c) | (room[c] < Self::AGAIN));
+            turns = turns.replace_bit(c, room[c] < turn);
+            any = any.replace_bit(c, room[c] < Self::MORE);
+            long = long.replace_bit(c, room[c] < Self::LONG);
+            short = short.replace_bit(c, room[c] < Self::SHORT);
+            again = again.replace_bit(c, room[c] < Self::AGAIN);
             if (control_room[c] < Self::ACK_BEATS) | (responds.bit(c) & (room[c] < Self::BEATS)) {
                 waits = waits.replace_bit(c, true);
             }
         }
         closed_q = ClosedClasses {
-            any: any,
-            long: long,
-            short: short,
-            waits: again,
+            turns: turns | stops,
+            any: any | stops,
+            long: long | stops,
+            short: short | stops,
+            waits: again | stops,
         };
         closed = closed_q;
         acks_q = waits;

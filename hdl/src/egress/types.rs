@@ -28,7 +28,9 @@ payload! {
 
     /// Classes of which something is not to start, a bit of each.
     ClosedClasses {
-        /// No turn of responses, and no part of a request that may be of any length.
+        /// No turn of responses.
+        turns: Bits<4>,
+        /// No part of a request that may be of any length.
         any: Bits<4>,
         /// No part of up to [`LONG_PART`](super::class_gate::LONG_PART) units.
         long: Bits<4>,

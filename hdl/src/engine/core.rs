@@ -164,7 +164,7 @@ impl<
         pause_ack = egress.pause_ack;
         copy!(receive <= egress; closed, acks_wait);
         egress.mac = control.tables.mac;
-        copy!(egress <= transmit; started_valid, started, assembling, enters, left_room);
+        copy!(egress <= transmit; started_valid, started, assembling, enters, left_room, ahead);
         copy!(transmit <= egress; closed, cnps_wait, left_valid, left);
         egress.note = control.note;
         return_path.overflow = receive.stats.rx_overflow;

@@ -61,6 +61,8 @@ pub struct EgressSide<
     pub host_may_leave: Signal<Out, Bit>,
     /// Classes of which something is not to start.
     pub closed: Signal<Out, ClosedClasses>,
+    /// Units of 64 bytes of requests that are granted and not cut into packets.
+    pub ahead: Signal<In, Bits<16>>,
     /// Classes of which no acknowledgement is to leave.
     pub acks_wait: Signal<Out, Bits<CLASSES>>,
     /// No CNP is to leave.
@@ -136,6 +138,7 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const F: us
         host_may_leave = frame_gate.may_leave;
         gate.wanted = frame_gate.wanted;
         gate.shut = queues.shut;
+        gate.ahead = ahead;
         gate.responds = entry.responds;
         gate.classes = classes;
         gate.cnp_dscp = notify.dscp;

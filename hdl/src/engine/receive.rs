@@ -343,7 +343,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         reply.av_image = tables.av;
         reply.mac = tables.mac;
         copy!(reply <= self; classes, acks_wait);
-        reply.closed = closed.any;
+        reply.closed = closed.turns;
         forward!(response_mr <= reply.mr);
         forward!(response <= reply.desc);
         forward!(response_payload <= reply.gather);

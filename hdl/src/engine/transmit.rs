@@ -160,6 +160,8 @@ pub struct TransmitSide<
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which no request is to start.
     pub closed: Signal<In, ClosedClasses>,
+    /// Units of 64 bytes of requests that are granted and not cut into packets.
+    pub ahead: Signal<Out, Bits<16>>,
     /// What the host says of congestion control.
     pub congestion: Signal<In, CongestionSetup>,
     /// A queue pair received a CNP of its peer.
@@ -240,6 +242,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         requester.av_image = tables.av;
         requester.mac = tables.mac;
         copy!(requester <= self; classes, closed);
+        ahead = requester.ahead;
         forward!(issue <= requester.issue);
         forward!(wqe_read <= requester.read);
         forward!(wqe_beat <= requester.beat);

@@ -1,7 +1,9 @@
 //! Of which classes nothing starts: random room and pauses, random places of CNPs.
 
 use ferroce_hdl::egress::CLASSES;
-use ferroce_hdl::egress::class_gate::{ClassGate, LARGEST_PART, LONG_PART, SHORT_PART, UNDER_WAY};
+use ferroce_hdl::egress::class_gate::{
+    ClassGate, LARGEST_PART, LONG_PART, MOST_AHEAD, SHORT_PART, UNDER_WAY,
+};
 use ferroce_sim::bench::Bench;
 use ferroce_sim::bench::classes::write_classes;
 
@@ -20,7 +22,8 @@ pub(crate) fn get(bench: &Bench, name: &str) -> u64 {
     bench.dut().get(bench.dut().output(name).unwrap())
 }
 
-/// Units of room about which something changes: for ACKs; for parts of any length, long and short ones; to be read again.
+/// Units of room about which something changes, whatever is granted: for ACKs; for parts of any length, long and short ones; to be read
+/// again.
 const BOUNDS: [u64; 5] = [
     UNDER_WAY,
     UNDER_WAY + OF_ACKS,
@@ -38,15 +41,19 @@ fn nothing_starts_without_room_for_all_that_is_under_way() {
         let rng = bench.rng();
         let [shut, responds, wanted] = [(); 3].map(|()| rng.u64(..16));
         let (dscp, pcp) = (rng.u8(..64), rng.u8(..8));
+        let ahead = rng.u64(..=MOST_AHEAD);
+        let turn = UNDER_WAY + OF_ACKS - MOST_AHEAD + ahead;
         // about the bounds
         let rooms: [u64; CLASSES] = [(); CLASSES].map(|()| {
-            let bound = rng.choice(BOUNDS).expect("one of five");
+            let bounds = [&BOUNDS[..], &[turn]].concat();
+            let bound = rng.choice(bounds).expect("one of six");
             UNIT * bound - rng.u64(..2)
         });
         let control: [u64; CLASSES] = [(); CLASSES].map(|()| UNIT * ACKS - rng.u64(..2));
         set(&mut bench, "shut", shut);
         set(&mut bench, "wanted", wanted);
         set(&mut bench, "responds", responds);
+        set(&mut bench, "ahead", ahead);
         set(&mut bench, "cnp_dscp", dscp.into());
         set(&mut bench, "cnp_pcp", pcp.into());
         for class in 0..CLASSES {
@@ -59,7 +66,8 @@ fn nothing_starts_without_room_for_all_that_is_under_way() {
         let bits = |of: &dyn Fn(usize) -> bool| -> u64 {
             (0..CLASSES).map(|c| u64::from(of(c)) << c).sum()
         };
-        let closed = BOUNDS[1..].iter().enumerate().map(|(place, bound)| {
+        let places = [turn].into_iter().chain(BOUNDS[1..].iter().copied());
+        let closed = places.enumerate().map(|(place, bound)| {
             let closed = bits(&|c| (shut | wanted) >> c & 1 == 1 || rooms[c] < UNIT * bound);
             closed << (CLASSES * place)
         });

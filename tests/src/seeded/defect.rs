@@ -25,7 +25,11 @@ pub struct Defect {
 }
 
 /// One change.
-pub(super) const fn change(block: &'static str, line: &'static str, becomes: &'static str) -> Change {
+pub(super) const fn change(
+    block: &'static str,
+    line: &'static str,
+    becomes: &'static str,
+) -> Change {
     Change {
         block,
         line,

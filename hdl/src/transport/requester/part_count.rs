@@ -36,6 +36,8 @@ pub struct PartCount {
     pub crowded: Signal<In, Bit>,
     /// The next may enter.
     pub ample: Signal<Out, Bit>,
+    /// What is counted, five cycles later than WQEs enter.
+    pub ahead: Signal<Out, Bits<16>>,
     // what enters is deep logic already; `drops` and `ends` are known late
     enters_1: Reg<Bit>,
     entering_1: Dff<CheckedWqe>,
@@ -47,7 +49,7 @@ pub struct PartCount {
     ended: Dff<Bits<16>>,
     came: Reg<Bits<16>>,
     gone: Reg<Bits<16>>,
-    ahead: Reg<Bits<16>>,
+    units: Reg<Bits<16>>,
     few: Reg<Bit>,
     /// Cycles until the latest part shows in `few`.
     hidden: Reg<Bits<3>>,
@@ -55,7 +57,7 @@ pub struct PartCount {
 
 /// Units that a part of a WQE can fill, at most: its payload, and of each packet two more for headers and what is not whole.
 #[kernel_fn]
-fn units(wqe: CheckedWqe) -> Bits<16> {
+fn units_of(wqe: CheckedWqe) -> Bits<16> {
     let mut payload = wqe.length.slice::<10>(6).resize::<16>();
     if wqe.length.slice::<16>(16).any() {
         payload = bits::<16>(1024);
@@ -84,11 +86,11 @@ impl Logic for PartCount {
         enters_1 = enters;
         entering_1 = entering;
         enters_2 = enters_1;
-        come = units(entering_1);
+        come = units_of(entering_1);
         drops_q = drops;
-        dropped = units(dropping);
+        dropped = units_of(dropping);
         ends_q = ends;
-        ended = units(ending);
+        ended = units_of(ending);
         came = if enters_2 { come } else { 0 };
         let mut leaves = bits::<16>(0);
         if drops_q {
@@ -98,8 +100,9 @@ impl Logic for PartCount {
         if ends_q {
             gone = leaves + ended;
         }
-        ahead = ahead + came - gone;
-        few = ahead < ENOUGH;
+        units = units + came - gone;
+        ahead = units;
+        few = units < ENOUGH;
         if hidden.any() {
             hidden -= 1;
         }

@@ -39,6 +39,8 @@ pub struct Segmenter<const Q: usize> {
     pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
+    /// Units of 64 bytes of requests that are granted and not cut into packets.
+    pub ahead: Signal<Out, Bits<16>>,
     /// Writes `entry` into the entry table.
     pub entry_we: Signal<In, Bit>,
     /// Where: 16 * `tag` + number.
@@ -136,6 +138,7 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         forward!(s <= starts.s);
         forward!(start <= starts.start);
         copy!(starts <= self; grant_valid, grant, closed, crowded);
+        ahead = starts.ahead;
         forward!(key <= starts.key);
         forward!(key_done <= starts.key_done);
         forward!(flushed <= starts.flushed);

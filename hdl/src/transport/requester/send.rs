@@ -35,6 +35,8 @@ pub struct SendPath<const Q: usize> {
     pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
+    /// Units of 64 bytes of requests that are granted and not cut into packets.
+    pub ahead: Signal<Out, Bits<16>>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
     /// Slots are on their way.
@@ -94,6 +96,7 @@ impl<const Q: usize> Logic for SendPath<Q> {
         check.av_image = av_image;
         copy!(check <= self; mac, classes);
         copy!(segmenter <= self; closed, crowded);
+        ahead = segmenter.ahead;
         forward!(s <= check.s);
         check.more = more;
         forward!(mr <= check.mr);

@@ -70,6 +70,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
+    /// Units of 64 bytes of requests that are granted and not cut into packets.
+    pub ahead: Signal<Out, Bits<16>>,
     /// Reads of WQEs.
     pub read: StreamOut<ReadReq>,
     /// Their answers.
@@ -199,6 +201,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         send.sq_image = sq_image;
         send.av_image = av_image;
         copy!(send <= self; mac, classes, closed, crowded);
+        ahead = send.ahead;
         queues.closed = closed.waits;
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);

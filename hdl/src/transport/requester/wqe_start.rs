@@ -37,6 +37,8 @@ pub struct WqeStart {
     pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
+    /// Units of 64 bytes of requests that are granted and not cut into packets.
+    pub ahead: Signal<Out, Bits<16>>,
     /// A part is cut to its end.
     pub cut: Signal<In, Bit>,
     /// Its WQE.
@@ -176,6 +178,7 @@ impl Logic for WqeStart {
                 | (executes & key.ready)
                 | (sends & m.ready));
         count.crowded = crowded;
+        ahead = count.ahead;
         count.enters = enters & !s.payload.incomplete;
         count.entering = s.payload;
         count.drops = accept & !sends;
