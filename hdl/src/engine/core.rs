@@ -226,6 +226,7 @@ impl<
         forward!(host.beats[WRITE_ATOMIC] <= receive.atomic_beats);
         forward!(host.write[WRITE_EXCEPTION] <= exceptions.write);
         forward!(host.beats[WRITE_EXCEPTION] <= exceptions.beats);
+        receive.payload_issued = host.issued[WRITE_PAYLOAD];
         receive.payload_done = host.done[WRITE_PAYLOAD];
         receive.payload_refused = host.refused[WRITE_PAYLOAD];
         receive.atomic_written = host.done[WRITE_ATOMIC];
@@ -263,16 +264,15 @@ impl<
         forward!(control.sq_down <= transmit.down);
         copy!(control <= transmit; sq_query_valid, sq_query, sq_failed, sq_failed_qpn, sq_failed_status, lost, lost_qpn, lost_psn, lost_incarnation);
         forward!(receive.events <= control.rq_events);
-        copy!(control <= receive; rq_query_valid, rq_query, refused_since, accesses, over);
+        copy!(control <= receive; rq_query_valid, rq_query, refused_since, judged, accesses, over);
         forward!(control.rq_failures <= receive.failures);
         forward!(control.srq_limits <= receive.limits);
         control.exception = exceptions.notify;
         forward!(control.recv <= receive.cq);
-        control.judged = receive.payload_judged;
         forward!(control.send <= transmit.cq);
         copy!(self <= control; irq_vector, irq_valid);
-        copy!(sections <= transmit; fetches, wqes, keys, pieces, parts, retired, held, response_pieces, requests, responses, cnps);
-        copy!(sections <= receive; requested, tracked, decided, placed, acks, turns, atomics, waiting, losing);
+        copy!(sections <= transmit; fetches, wqes, keys, pieces, parts, retired, held, response_pieces, requests, responses, cnps, departed);
+        copy!(sections <= receive; requested, tracked, decided, placed, acks, fenced, turns, atomics, waiting, losing, faulted);
         copy!(sections <= egress; passage, queued);
         copy!(sections <= control; cq_activity);
         for i in 0..ELSEWHERE {

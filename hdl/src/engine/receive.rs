@@ -112,12 +112,14 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub response_lost_msn: Signal<In, Bits<24>>,
     /// Checks of what is read for responses.
     pub response_mr: MrCheckOut,
-    /// Payload bursts done, modulo 2^16.
+    /// Payload bursts issued, modulo 2^16.
+    pub payload_issued: Signal<In, Bits<16>>,
+    /// Of these, those that are done.
     pub payload_done: Signal<In, Bits<16>>,
     /// The last one done was refused.
     pub payload_refused: Signal<In, Bit>,
     /// Payload bursts done, of which it is known whose they are, modulo 2^16.
-    pub payload_judged: Signal<Out, Bits<16>>,
+    pub judged: Signal<Out, Bits<16>>,
     /// Queue pair of a completion.
     pub look: Signal<In, Bits<16>>,
     /// A cycle later: since when its payload was refused.
@@ -178,10 +180,14 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub placed: Signal<Out, Activity>,
     /// Acknowledgements that wait for a completion.
     pub acks: Signal<Out, Activity>,
+    /// Replies that wait for payload to be written.
+    pub fenced: Signal<Out, Activity>,
     /// Turns of replies.
     pub turns: Signal<Out, Activity>,
     /// Atomics under way.
     pub atomics: Signal<Out, Activity>,
+    /// Queue pairs whose received data was refused.
+    pub faulted: Signal<Out, Activity>,
     /// No fewer responses wait for `response`.
     pub waiting: Signal<Out, Bits<16>>,
     /// A lost response waits to end its queue pair.
@@ -321,7 +327,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         scatter.room = faults.room;
         faults.done = payload_done;
         faults.refused = payload_refused;
-        payload_judged = faults.judged;
+        copy!(self <= faults; judged, faulted);
         faults.starts_recv = events.valid
             & rq_events.s[0].ready
             & (events.payload.kind == RqEventKind::Command)
@@ -337,6 +343,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         acks = hold.activity;
         forward!(reply.tokens <= hold.m);
         forward!(reply.replies <= responder.replies);
+        reply.issued = payload_issued;
         reply.done = payload_done;
         reply.av_we = tables.av_we;
         reply.image_qpn = tables.qpn.low::<Q>();
@@ -354,7 +361,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         reply.payload_room = response_room;
         reply.payload_read = response_read_done;
         reply.awaited = awaited;
-        copy!(self <= reply; accesses, over, turns, atomics, waiting, losing);
+        copy!(self <= reply; accesses, over, fenced, turns, atomics, waiting, losing);
         reply.lost = response_lost;
         reply.lost_qpn = response_lost_qpn;
         reply.lost_psn = response_lost_psn;

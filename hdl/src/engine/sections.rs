@@ -33,6 +33,8 @@ pub struct Sections {
     pub cq_activity: Signal<In, Activity>,
     /// Acknowledgements that wait for a completion.
     pub acks: Signal<In, Activity>,
+    /// Replies that wait for payload to be written.
+    pub fenced: Signal<In, Activity>,
     /// Turns of READs and atomics to be answered.
     pub turns: Signal<In, Activity>,
     /// Atomics.
@@ -49,6 +51,10 @@ pub struct Sections {
     pub passage: Signal<In, Activity>,
     /// Frames in the queues of the classes.
     pub queued: Signal<In, Activity>,
+    /// Queue pairs whose received data was refused.
+    pub faulted: Signal<In, Activity>,
+    /// UC and UD messages that left, and are not complete.
+    pub departed: Signal<In, Activity>,
     /// Responses that wait in front of `responses`.
     pub waiting: Signal<In, Bits<16>>,
     /// One of them takes a place that is counted in neither.
@@ -78,6 +84,7 @@ impl Logic for Sections {
         activity[HELD] = held;
         activity[COMPLETIONS] = cq_activity;
         activity[ACKS] = acks;
+        activity[FENCED] = fenced;
         activity[TURNS] = turns;
         activity[ATOMICS] = atomics;
         activity[RESPONSE_PAYLOAD] = response_pieces;
@@ -88,5 +95,7 @@ impl Logic for Sections {
         activity[CNPS] = cnps;
         activity[PASSAGE] = passage;
         activity[CLASS_QUEUES] = queued;
+        activity[FAULTED] = faulted;
+        activity[DEPARTED] = departed;
     }
 }

@@ -190,6 +190,8 @@ pub struct TransmitSide<
     pub retired: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
     pub held: Signal<Out, Activity>,
+    /// UC and UD messages that left, and are not complete.
+    pub departed: Signal<Out, Activity>,
     /// Payload of responses being read.
     pub response_pieces: Signal<Out, Activity>,
     /// Requests of which no frame started yet.
@@ -271,7 +273,7 @@ impl<const W: usize, const K: usize, const Q: usize, const O: usize, const G: us
         forward!(payload_beat <= gather.beats[0]);
         pieces = gather.activity[0];
         requester.piece_read = gather.activity[0].moved;
-        copy!(self <= requester; retired, held);
+        copy!(self <= requester; retired, held, departed);
 
         forward!(response_payload <= gather.command[1]);
         gather.reserve = response_reserve;

@@ -26,7 +26,7 @@
 //! later marks its next life.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
-use crate::bus::types::{WriteMark, WriteMarks, WriteOwner};
+use crate::bus::types::{Activity, WriteMark, WriteMarks, WriteOwner};
 use crate::bus::valid::Valid;
 use crate::prelude::*;
 
@@ -75,6 +75,8 @@ pub struct WriteFaults<const Q: usize> {
     pub marks: Signal<Out, WriteMarks>,
     /// Queue pairs whose received data was refused, each until its receive side starts afresh.
     pub failed: StreamOut<WriteOwner>,
+    /// These.
+    pub faulted: Signal<Out, Activity>,
     /// The tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -207,6 +209,11 @@ impl<const Q: usize> Logic for WriteFaults<Q> {
             "a queue pair waits to be reported once"
         );
         failures.s.payload = op_2.owner;
+        faulted = Activity {
+            busy: failures.level.any(),
+            moved: failures.m.valid & failed.ready,
+            level: failures.level,
+        };
         forward!(failed <= failures.m);
     }
 }

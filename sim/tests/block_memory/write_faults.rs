@@ -134,6 +134,8 @@ impl Faults {
 
     fn check_marks(&mut self) {
         (0..10).for_each(|_| self.step());
+        // those that a command waits for
+        assert_eq!(self.get("faulted") >> 2, self.reports.len() as u64);
         for qpn in 0..1 << Q {
             let found = self.marks_of(qpn);
             let expected = [false, true].map(|r| self.marks.get(&(qpn, r)).map(|m| m.0));

@@ -139,6 +139,32 @@ fn an_atomic_waits_for_its_fence() {
     assert_eq!(rig.packets().len(), 1);
 }
 
+/// 16 run; each queue pair with more stands in the list: 8 at least.
+#[test]
+fn atomics_that_are_to_run_are_counted() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.memory.latency = (3000, 3000);
+    for qpn in 0..16 {
+        for turn in 0..2 {
+            let addr = BASE + u64::from(64 * (2 * qpn + turn));
+            rig.request_after(&add(qpn, 10 + turn, addr, 1), 1, false);
+        }
+    }
+    rig.run(400);
+    assert_eq!(rig.activity("atomics"), (0, false));
+    rig.set_done(1);
+    rig.run(400);
+    let (things, _) = rig.activity("atomics");
+    assert_eq!(rig.memory.reads, 16);
+    assert!((16 + 8..=32).contains(&things), "{things} of 32 left");
+    let mut over = 0;
+    for _ in 0..20_000 {
+        rig.step();
+        over += u64::from(rig.activity("atomics").1);
+    }
+    assert_eq!((over, rig.activity("atomics").0), (32, 0));
+}
+
 #[test]
 fn the_last_sixteen_results_are_kept() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);

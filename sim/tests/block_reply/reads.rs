@@ -4,7 +4,7 @@ use ferroce_proto::wire::psn::MASK;
 use ferroce_sim::random::Pauses;
 
 use super::request::{Packet, Request, answer};
-use super::rig::{BASE, Rig, uneven};
+use super::rig::{BASE, Rig, UNDER_WAY, uneven};
 
 /// Pieces to fetch for a request.
 fn pieces(request: &Request, lane: u32) -> Vec<(u64, u32, u32)> {
@@ -86,6 +86,39 @@ fn memory_is_not_read_before_the_fence() {
     rig.set_done(600);
     rig.run(40);
     assert_eq!(rig.packets(), answer(&second, 0));
+}
+
+/// Its token waited for a completion, longer than the count of writes takes to come half round.
+#[test]
+fn a_fence_may_be_of_any_age() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    rig.set_done(500);
+    for age in [1, 0x7fff, 0x8000, 0x8001, 0xc000, 0xffff - UNDER_WAY] {
+        let read = Request::read(1, age.into(), 64);
+        rig.request_after(&read, 500_u16.wrapping_sub(age), false);
+        rig.run(60);
+        assert_eq!(rig.packets(), answer(&read, 0), "{age} writes ago");
+    }
+}
+
+#[test]
+fn replies_behind_a_fence_are_counted_until_they_may_run() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    assert_eq!(rig.activity("fenced"), (0, false));
+    for qpn in 0..12 {
+        rig.request_after(&Request::read(qpn, 0, 64), 1 + qpn as u16, false);
+    }
+    rig.run(100);
+    assert_eq!(rig.activity("fenced").0, 12);
+    for left in (0..12).rev() {
+        rig.set_done(12 - left);
+        let mut moved = 0;
+        for _ in 0..40 {
+            rig.step();
+            moved += u16::from(rig.activity("fenced").1);
+        }
+        assert_eq!((rig.activity("fenced").0, moved), (left.into(), 1));
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(crate) const Q: usize = 4;
 pub(crate) const KEY: u32 = 0x1234;
 pub(crate) const PD: u32 = 5;
 pub(crate) const BASE: u64 = 1 << 40;
+/// Payload writes that have no response yet.
+pub(crate) const UNDER_WAY: u16 = 100;
 
 /// Random pauses.
 pub(crate) fn uneven() -> Pauses {
@@ -43,6 +45,7 @@ pub(crate) struct Rig {
     pub(crate) memory: Memory,
     pub(crate) regions: Regions,
     pub(crate) store: Store,
+    issued: Input,
     done: Input,
     lost: Input,
     lost_qpn: Input,
@@ -68,6 +71,7 @@ impl Rig {
             memory: Memory::new(dut, K),
             regions: Regions::new(dut),
             store: Store::new(dut),
+            issued: dut.input("issued").unwrap(),
             done: dut.input("done").unwrap(),
             lost: dut.input("lost").unwrap(),
             lost_qpn: dut.input("lost_qpn").unwrap(),
@@ -192,8 +196,18 @@ impl Rig {
 
     /// Payload writes done.
     pub(crate) fn set_done(&mut self, done: u16) {
-        let input = self.done;
-        self.bench.dut_mut().set(input, done.into());
+        let (input, issued) = (self.done, self.issued);
+        let dut = self.bench.dut_mut();
+        dut.set(input, done.into());
+        dut.set(issued, done.wrapping_add(UNDER_WAY).into());
+    }
+
+    /// What of it a command waits for: how many things there are at most, and whether one leaves.
+    pub(crate) fn activity(&self, name: &str) -> (u64, bool) {
+        let dut = self.bench.dut();
+        let activity = dut.get(dut.output(name).unwrap());
+        assert!(activity & 1 == 1 || activity >> 2 == 0, "idle with things");
+        (activity >> 2, activity >> 1 & 1 == 1)
     }
 
     /// A packet of `qpn` is lost, in the next cycle.

@@ -66,11 +66,11 @@ pub const DEFECTS: &[Defect] = &[
         what: "RESET is answered while requests and responses of the queue pair wait for the wire",
         case: Some("pause_before_a_command"),
         changes: &[
-            change("drain", "5'h12: seen_d = stirs_16_q;", "12'd0"),
             change("drain", "5'h13: seen_d = stirs_17_q;", "12'd0"),
             change("drain", "5'h14: seen_d = stirs_18_q;", "12'd0"),
             change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
             change("drain", "5'h16: seen_d = stirs_20_q;", "12'd0"),
+            change("drain", "5'h17: seen_d = stirs_21_q;", "12'd0"),
         ],
     },
     Defect {
@@ -78,9 +78,9 @@ pub const DEFECTS: &[Defect] = &[
         what: "The end of an object is answered while failures and events of it are on their way",
         case: Some("event_before_the_end"),
         changes: &[
-            change("drain", "5'h17: seen_d = stirs_21_q;", "12'd0"),
-            change("drain", "5'h18: seen_d = stirs_22_q;", "12'd0"),
-            change("drain", "5'h19: seen_d = stirs_23_q;", "12'd0"),
+            change("drain", "5'h1a: seen_d = stirs_24_q;", "12'd0"),
+            change("drain", "5'h1b: seen_d = stirs_25_q;", "12'd0"),
+            change("drain", "5'h1c: seen_d = stirs_26_q;", "12'd0"),
         ],
     },
     Defect {
@@ -288,12 +288,12 @@ pub const DEFECTS: &[Defect] = &[
                 "at_psn = (distance < state[SqState_inflight +: 24]) & current;",
                 "distance < state[SqState_inflight +: 24]",
             ),
-            change("drain", "5'h11: seen_d = stirs_15_q;", "12'd0"),
             change("drain", "5'h12: seen_d = stirs_16_q;", "12'd0"),
             change("drain", "5'h13: seen_d = stirs_17_q;", "12'd0"),
             change("drain", "5'h14: seen_d = stirs_18_q;", "12'd0"),
             change("drain", "5'h15: seen_d = stirs_19_q;", "12'd0"),
             change("drain", "5'h16: seen_d = stirs_20_q;", "12'd0"),
+            change("drain", "5'h17: seen_d = stirs_21_q;", "12'd0"),
         ],
     },
     Defect {

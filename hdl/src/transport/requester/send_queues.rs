@@ -25,6 +25,8 @@ use crate::transport::congestion::types::CongestionEvent;
 
 /// Messages of which the departure waits, of 256, below which eight more may leave.
 const SENT_MOST: u64 = 248;
+/// Departures in front of them that wait while there is no room, at most.
+const AHEAD: u64 = 32;
 
 /// Send queues of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(Block)]
@@ -117,6 +119,8 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub retired: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
     pub held: Signal<Out, Activity>,
+    /// UC and UD messages that left, and are not complete.
+    pub departed: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -148,6 +152,11 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         let completes = left_valid & left.notify;
         sent.s.valid = completes;
         assert!(!completes | sent.s.ready, "a message that left is lost");
+        departed = Activity {
+            busy: sent.level.any(),
+            moved: sent.m.valid & events.sent.ready,
+            level: sent.level + AHEAD,
+        };
         copy!(sent.s.payload <= left; qpn, incarnation);
         sent.s.payload.psn = left.next_psn - 1;
         state.left_valid = left_valid;

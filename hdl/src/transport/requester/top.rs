@@ -134,6 +134,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub retired: Signal<Out, Activity>,
     /// Completions that wait for payload to be read.
     pub held: Signal<Out, Activity>,
+    /// UC and UD messages that left, and are not complete.
+    pub departed: Signal<Out, Activity>,
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -226,6 +228,6 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         queues.piece_cut = send.piece_cut;
         queues.piece_read = piece_read;
         forward!(cq <= queues.cq);
-        copy!(self <= queues; retired, held);
+        copy!(self <= queues; retired, held, departed);
     }
 }

@@ -97,7 +97,9 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub tokens: StreamIn<AckToken>,
     /// READs and atomics.
     pub replies: StreamIn<Reply>,
-    /// Payload writes done, modulo 2^16.
+    /// Payload writes issued, modulo 2^16.
+    pub issued: Signal<In, Bits<16>>,
+    /// Of these, those that are done.
     pub done: Signal<In, Bits<16>>,
     /// The rate of a queue pair changes.
     pub rate: Signal<In, Valid<PaceRate>>,
@@ -155,9 +157,11 @@ pub struct ReplyQueue<const W: usize, const K: usize, const Q: usize> {
     pub events: StreamOut<RqEvent>,
     /// Queue pairs that failed.
     pub errors: StreamOut<PlaceError>,
+    /// Replies that wait for payload to be written.
+    pub fenced: Signal<Out, Activity>,
     /// Turns of replies, until their last packet has left.
     pub turns: Signal<Out, Activity>,
-    /// Atomics that run.
+    /// Queue pairs whose atomics are to run, and atomics that run.
     pub atomics: Signal<Out, Activity>,
     /// Accesses to memory that were checked, and those over; they do not wait for the wire.
     pub accesses: Signal<Out, AccessCounts>,
@@ -254,7 +258,8 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         starts.s.payload = table.start;
         fences.valid = table.enter;
         fences.entry = table.entry;
-        fences.done = done;
+        copy!(fences <= self; issued, done);
+        fenced = fences.activity;
         replied.s.valid = table.replied;
         replied.s.payload = table.report;
         failed.s.valid = table.failed;

@@ -51,7 +51,7 @@ pub struct AtomicRuns<const Q: usize> {
     pub decided: Signal<Out, Bit>,
     /// An atomic is over.
     pub over: Signal<In, Bit>,
-    /// Atomics that run.
+    /// Queue pairs that are listed, and atomics that run.
     pub activity: Signal<Out, Activity>,
 
     ring: RingRam<AtomicWord, Q, 4>,
@@ -103,9 +103,11 @@ impl<const Q: usize> Logic for AtomicRuns<Q> {
         let more = left + 1;
         running = if comes { more } else { left };
         activity = Activity {
-            busy: running.any(),
+            busy: running.any() | listed.m.valid | again.m.valid,
             moved: over,
-            level: running.resize::<16>(),
+            level: running.resize::<16>()
+                + listed.level.resize::<16>()
+                + again.level.resize::<16>(),
         };
 
         // the atomic
