@@ -1,7 +1,7 @@
-//! The way out: acknowledgements first.
+//! The way out: an acknowledgement first, then in turns.
 //!
-//! An acknowledgement that left the table goes before every response of its queue pair, so it is older than those offered
-//! here. They are no more than packets that arrive, so they do not keep responses from leaving.
+//! An acknowledgement that left the table is older than every response of its queue pair that is offered here. So a response that goes
+//! before it has acknowledged the same, and the peer ignores it; a NAK is the last of its queue pair.
 //!
 //! Throughput: a packet a cycle. Latency: a cycle.
 use super::types::*;
@@ -20,6 +20,8 @@ pub struct Packets {
     pub m: StreamOut<ReplyPacket>,
 
     skid: SkidRam<ReplyPacket>,
+    /// An acknowledgement went last.
+    ack_last: Reg<Bit>,
 }
 
 impl Logic for Packets {
@@ -27,14 +29,18 @@ impl Logic for Packets {
 
     #[kernel]
     fn update(&mut self) {
-        acks.ready = skid.s.ready;
-        responses.ready = skid.s.ready & !acks.valid;
+        let takes_ack = acks.valid & !(ack_last & responses.valid);
+        acks.ready = skid.s.ready & takes_ack;
+        responses.ready = skid.s.ready & !takes_ack;
         skid.s.valid = acks.valid | responses.valid;
-        skid.s.payload = if acks.valid {
+        skid.s.payload = if takes_ack {
             acks.payload
         } else {
             responses.payload
         };
+        if skid.s.ready {
+            ack_last = takes_ack;
+        }
         forward!(m <= skid.m);
     }
 }
