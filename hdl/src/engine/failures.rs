@@ -100,11 +100,12 @@ impl Logic for Failures {
         merge.s[1].payload.kind = SqEventKind::Failed;
         merge.s[1].payload.qpn = failed.m.payload;
         failed.m.ready = merge.s[1].ready;
-        merge.s[2].valid = lost_cqe.valid;
+        merge.s[2].valid = lost_cqe.valid & !lost_cqe.payload.flushed;
         merge.s[2].payload = no_sq_event;
         merge.s[2].payload.kind = SqEventKind::Failed;
         merge.s[2].payload.qpn = lost_cqe.payload.qpn;
-        lost_cqe.ready = merge.s[2].ready;
+        // the queue pair of a flushed receive failed before, and may have many to lose
+        lost_cqe.ready = merge.s[2].ready | lost_cqe.payload.flushed;
         forward!(sq <= merge.m);
         to_rq.busy = sq_down.valid | down.m.valid;
         to_rq.moved = down.m.valid & rq.ready;

@@ -49,6 +49,8 @@ pub mod rules;
 pub mod sender;
 pub mod types;
 
+use ferroce_proto::abi::cq::status::WR_FLUSH_ERR;
+
 use crate::bus::types::{
     AccessCounts, Activity, AtomicsOver, CqOutcome, CqToken, ReadReq, WriteCmd, WriteMarks,
     if_there,
@@ -298,6 +300,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         w_lost = decision.loses;
         w_fails = (decision.loses & !token.judged) | (decision.writes & spoiled & !token.recv);
         copy!(w_loss <= token; qpn, cqn);
+        w_loss.flushed = token.recv & (token.status == WR_FLUSH_ERR);
         w_overflow = decision.overflows;
         w_judged = (decision.writes | decision.loses) & token.judged;
         w_bad = decision.loses | spoiled;

@@ -50,6 +50,8 @@ payload! {
         qpn: Bits<16>,
         /// Completion queue.
         cqn: Bits<16>,
+        /// Of a receive that was flushed: its queue pair failed before.
+        flushed: Bit,
     }
 
     /// Dynamic state of a completion queue.
