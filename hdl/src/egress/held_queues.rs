@@ -66,7 +66,8 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         let of_round = head.round == round;
         let opens = (retries & of_round) | (class_bit(head.packet_class) & !closed).any();
         // what comes goes before what goes round
-        let looks = waiting.m.valid & !push & !out & since.bit(4);
+        let room = opens | waiting.s.ready;
+        let looks = waiting.m.valid & room & !push & !out & since.bit(4);
         let leaves = looks & opens;
         waiting.m.ready = looks;
         waiting.s.valid = push | (looks & !opens);

@@ -165,13 +165,15 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         if issue {
             valid = false;
         }
+        // below 8 of 32, with 7 on their way there
+        let roomy = !out.level.slice::<13>(3).any();
         if take {
             op = no_op;
             valid = true;
             if begun != now.slice::<26>(SLOT) {
                 op.kind = PaceKind::Turn;
                 begun = begun + 1;
-            } else if orders.m.valid & !gaps.holds {
+            } else if orders.m.valid & !gaps.holds & roomy {
                 orders.m.ready = true;
                 op.kind = PaceKind::Order;
                 copy!(op <= orders.m.payload; qpn, bytes, pushes);
@@ -184,7 +186,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
                     PaceKind::Unplan
                 };
                 copy!(op <= gaps; qpn, bytes);
-            } else if wheel.due & !gaps.holds & !out.level.slice::<13>(3).any() {
+            } else if wheel.due & !gaps.holds & roomy {
                 wheel.pop = true;
                 op.kind = PaceKind::Pop;
                 op.qpn = wheel.due_qpn;
