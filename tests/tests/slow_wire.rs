@@ -7,15 +7,15 @@ use ferroce_sim::memory::HostMemory;
 use ferroce_sim::nic::Nic;
 use ferroce_sim::random::Pauses;
 use ferroce_sim::rtl::{Options, build};
-use ferroce_sim::testhost::{Pair, QpOptions, Rights, Side, Work, pattern};
+use ferroce_sim::testhost::{Mr, Pair, QpOptions, Rights, Side, Work, pattern};
 use ferroce_sim::verilator;
 
 /// Chance that the wire takes no beat in a cycle.
 const IDLE: f64 = 0.22;
 const QUEUE_PAIRS: usize = 16;
 
-/// Beats of 64 bytes a cycle on the wire from `from`, with WRITEs by it or READs of it of `length` bytes; so many of each queue pair wait.
-fn rate(engine: &verilator::Model, from: Side, length: u32, depth: usize) -> f64 {
+/// Two cards, and 16 queue pairs between them; with the memory of both.
+fn cards(engine: &verilator::Model) -> (Pair, Vec<u32>, [Mr; 2]) {
     let world = Options {
         tx: Pauses::new(IDLE, 1),
         ..Options::host(1)
@@ -25,16 +25,27 @@ fn rate(engine: &verilator::Model, from: Side, length: u32, depth: usize) -> f64
     });
     let options = QpOptions {
         mtu: Mtu::Mtu4096,
+        ..options()
+    };
+    let qpns = (0..QUEUE_PAIRS).map(|_| pair.connect(options, options).0);
+    let qpns = qpns.collect();
+    let near = pair.a.create_mr(&pattern(1 << 16, 1), Rights::ALL);
+    let far = pair.b.create_mr(&pattern(1 << 16, 2), Rights::ALL);
+    (pair, qpns, [near, far])
+}
+
+fn options() -> QpOptions {
+    QpOptions {
         sq_log: 5,
         timeout: 20,
         max_rd_atomic: 16,
         ..QpOptions::default()
-    };
-    let qpns: Vec<_> = (0..QUEUE_PAIRS)
-        .map(|_| pair.connect(options, options).0)
-        .collect();
-    let near = pair.a.create_mr(&pattern(1 << 16, 1), Rights::ALL);
-    let far = pair.b.create_mr(&pattern(1 << 16, 2), Rights::ALL);
+    }
+}
+
+/// Beats of 64 bytes a cycle on the wire from `from`, with WRITEs by it or READs of it of `length` bytes; so many of each queue pair wait.
+fn rate(engine: &verilator::Model, from: Side, length: u32, depth: usize) -> f64 {
+    let (mut pair, qpns, [near, far]) = cards(engine);
     let list = [near.sge(0, length)];
     let work = match from {
         Side::A => Work::write(&list, &far, 0),
@@ -78,5 +89,59 @@ fn one_class_fills_it() {
             beats > 0.97 * (1.0 - IDLE),
             "{length} bytes from {from:?}: {beats:.3} beats a cycle"
         );
+    }
+}
+
+/// Responses to READs, or short requests, fill the queue of their class. Beside them requests of any length leave, and acknowledgements.
+#[test]
+fn what_fills_a_class_leaves_room() {
+    const CYCLES: u64 = 70_000;
+    let engine = build::model(512, &verilator::Options::default()).expect("the engine builds");
+    for (beside, side, length) in [
+        ("READs", Side::A, 8),
+        ("READs", Side::B, 8),
+        ("READs", Side::B, 1 << 14),
+        ("READs", Side::B, 1 << 16),
+        ("WRITEs", Side::A, 1 << 16),
+    ] {
+        let (mut pair, qpns, [near, far]) = cards(&engine);
+        // parts of 64 packets need the most room
+        let (qa, qb) = pair.connect(options(), options());
+        let (own, from, to) = match side {
+            Side::A => (qa, &near, &far),
+            Side::B => (qb, &far, &near),
+        };
+        let write = Work::write(&[from.sge(0, length)], to, 0);
+        let load = match beside {
+            "READs" => Work::read(&[near.sge(0, 1 << 16)], &far, 0),
+            _ => Work::write(&[near.sge(0, 4096)], &far, 0),
+        };
+        for _ in 0..16 {
+            for &qpn in &qpns {
+                pair.a.post_send(qpn, &load);
+            }
+        }
+        let (start, mut loads, mut writes) = (pair.a.nic.now(), 0, 0);
+        for cycle in start..start + CYCLES {
+            pair.run(1);
+            // when they fill the queue
+            if cycle == start + 10_000 {
+                pair.host(side).post_send(own, &write);
+            }
+            for at in [Side::A, Side::B] {
+                while let Some(cqe) = pair.host(at).poll(0) {
+                    assert_eq!(cqe.status, 0);
+                    let is_own = (at, cqe.qpn) == (side, own);
+                    let (count, work) = match is_own {
+                        true => (&mut writes, &write),
+                        false => (&mut loads, &load),
+                    };
+                    *count += 1;
+                    pair.host(at).post_send(cqe.qpn, work);
+                }
+            }
+        }
+        println!("{writes} of {length} bytes from {side:?} beside {loads} {beside}");
+        assert!(writes >= 4 && loads >= 20, "{writes} beside {loads}");
     }
 }

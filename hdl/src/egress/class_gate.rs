@@ -6,13 +6,17 @@
 //! are granted, so it asks for those that there are (`ahead`). That is some cycles old: what was granted since asked for its own room.
 //! So what was granted before a class closed finds room, and holds up no other, however long the pause.
 //!
+//! What needs less room would keep what needs more from it for as long as it comes. So while a request that was refused waits
+//! ([`claims`](super::claims)), requests that need less room than it and turns of responses leave it that.
+//!
 //! An acknowledgement goes to the queue of control, or behind responses that stand in that of data
 //! ([`class_entry`](super::class_entry)). It waits while that one has no room; a part of that of data is for it. A CNP goes to the
 //! queue of control.
 //!
 //! Latency: a cycle, of a CNP two; the bound has what starts until they are seen.
+use super::claims::Claims;
 use super::class_of::{class_bit, class_of_priority, priority_of};
-use super::types::{ClassSetup, ClosedClasses};
+use super::types::{ClassSetup, ClosedClasses, RequestsAhead};
 use super::{CLASSES, DATA_BYTES};
 use crate::prelude::*;
 
@@ -64,8 +68,8 @@ pub struct ClassGate<const K: usize> {
     pub cnp_dscp: Signal<In, Bits<6>>,
     /// Their PCP, if they have a tag.
     pub cnp_pcp: Signal<In, Bits<3>>,
-    /// Units of 64 bytes of requests that are granted and not cut into packets.
-    pub ahead: Signal<In, Bits<16>>,
+    /// Requests that are granted and not cut into packets, and those that were refused.
+    pub ahead: Signal<In, RequestsAhead>,
     /// Classes that are paused.
     pub shut: Signal<In, Bits<CLASSES>>,
     /// Classes of which a frame of the host waits.
@@ -78,7 +82,9 @@ pub struct ClassGate<const K: usize> {
     pub acks_wait: Signal<Out, Bits<CLASSES>>,
     /// No CNP is to leave.
     pub cnps_wait: Signal<Out, Bit>,
-    /// Beats that a turn of responses needs.
+    claims: Claims,
+    /// Beats that an acknowledgement behind responses, and a turn of them, needs.
+    acks: Dff<Bits<16>>,
     turn: Dff<Bits<16>>,
     closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
@@ -89,9 +95,10 @@ pub struct ClassGate<const K: usize> {
 }
 
 impl<const K: usize> ClassGate<K> {
-    const BEATS: u64 = UNDER_WAY * 64 / K as u64;
+    /// Without what is granted.
+    const ACK: u64 = (UNDER_WAY - MOST_AHEAD) * 64 / K as u64;
+    const TURN: u64 = Self::ACK + OF_ACKS * 64 / K as u64;
     const MORE: u64 = (UNDER_WAY + OF_ACKS) * 64 / K as u64;
-    const TURN: u64 = Self::MORE - MOST_AHEAD * 64 / K as u64;
     /// log2 of the beats of a unit.
     const SHIFT: u64 = 6 - K.ilog2() as u64;
     const LONG: u64 = Self::MORE - (LARGEST_PART - LONG_PART) * 64 / K as u64;
@@ -109,7 +116,10 @@ impl<const K: usize> Logic for ClassGate<K> {
 
     #[kernel]
     fn update(&mut self) {
-        turn = (ahead << Self::SHIFT) + Self::TURN;
+        claims.ahead = ahead;
+        let claimed = claims.claimed;
+        acks = (ahead.units << Self::SHIFT) + Self::ACK;
+        turn = (ahead.units << Self::SHIFT) + Self::TURN;
         let stops = shut | wanted;
         let mut turns = bits::<CLASSES>(0);
         let mut any = bits::<CLASSES>(0);
@@ -123,15 +133,16 @@ impl<const K: usize> Logic for ClassGate<K> {
             long = long.replace_bit(c, room[c] < Self::LONG);
             short = short.replace_bit(c, room[c] < Self::SHORT);
             again = again.replace_bit(c, room[c] < Self::AGAIN);
-            if (control_room[c] < Self::ACK_BEATS) | (responds.bit(c) & (room[c] < Self::BEATS)) {
+            if (control_room[c] < Self::ACK_BEATS) | (responds.bit(c) & (room[c] < acks)) {
                 waits = waits.replace_bit(c, true);
             }
         }
+        let all = any & claimed.any;
         closed_q = ClosedClasses {
-            turns: turns | stops,
+            turns: turns | all | (long & claimed.long) | (again & claimed.short) | stops,
             any: any | stops,
-            long: long | stops,
-            short: short | stops,
+            long: long | all | stops,
+            short: short | all | (long & claimed.long) | stops,
             waits: again | stops,
         };
         closed = closed_q;

@@ -40,6 +40,29 @@ payload! {
         waits: Bits<4>,
     }
 
+    /// Requests that are granted and not cut into packets, and those that wait for their class: of these a bit of each class, one cycle.
+    RequestsAhead {
+        /// Units of 64 bytes.
+        units: Bits<16>,
+        /// One that may be of any length was refused.
+        any: Bits<4>,
+        /// One of up to [`LONG_PART`](super::class_gate::LONG_PART) units was.
+        long: Bits<4>,
+        /// One of up to [`SHORT_PART`](super::class_gate::SHORT_PART) was.
+        short: Bits<4>,
+    }
+
+    /// Classes in which requests that were refused wait, a bit of each: those that may be of any length, those of up to
+    /// [`LONG_PART`](super::class_gate::LONG_PART) units, and those of up to [`SHORT_PART`](super::class_gate::SHORT_PART).
+    ClaimedClasses {
+        /// Any length.
+        any: Bits<4>,
+        /// Long.
+        long: Bits<4>,
+        /// Short.
+        short: Bits<4>,
+    }
+
     /// What of an address vector says the class of its packets.
     PathMark {
         /// DSCP.

@@ -15,7 +15,7 @@ use crate::egress::class_gate::ClassGate;
 use crate::egress::class_port::ClassPort;
 use crate::egress::host_gate::HostGate;
 use crate::egress::passage::Passage;
-use crate::egress::types::{ClassSetup, ClosedClasses, FrameMark, Space};
+use crate::egress::types::{ClassSetup, ClosedClasses, FrameMark, RequestsAhead, Space};
 use crate::egress::{CLASSES, QUEUES};
 use crate::eth::loopback::Loopback;
 use crate::prelude::*;
@@ -61,8 +61,8 @@ pub struct EgressSide<
     pub host_may_leave: Signal<Out, Bit>,
     /// Classes of which something is not to start.
     pub closed: Signal<Out, ClosedClasses>,
-    /// Units of 64 bytes of requests that are granted and not cut into packets.
-    pub ahead: Signal<In, Bits<16>>,
+    /// Requests that are granted and not cut into packets, and those that were refused.
+    pub ahead: Signal<In, RequestsAhead>,
     /// Classes of which no acknowledgement is to leave.
     pub acks_wait: Signal<Out, Bits<CLASSES>>,
     /// No CNP is to leave.

@@ -6,7 +6,7 @@ use crate::bus::types::{
 };
 use crate::bus::valid::Valid;
 use crate::control::table_writes::TableWrites;
-use crate::egress::types::{ClassSetup, ClosedClasses, FrameMark};
+use crate::egress::types::{ClassSetup, ClosedClasses, FrameMark, RequestsAhead};
 use crate::eth::tx_back::TxBack;
 use crate::memory::gather::Gather;
 use crate::prelude::*;
@@ -160,8 +160,8 @@ pub struct TransmitSide<
     pub classes: Signal<In, ClassSetup>,
     /// Classes of which no request is to start.
     pub closed: Signal<In, ClosedClasses>,
-    /// Units of 64 bytes of requests that are granted and not cut into packets.
-    pub ahead: Signal<Out, Bits<16>>,
+    /// Requests that are granted and not cut into packets, and those that were refused.
+    pub ahead: Signal<Out, RequestsAhead>,
     /// What the host says of congestion control.
     pub congestion: Signal<In, CongestionSetup>,
     /// A queue pair received a CNP of its peer.

@@ -25,7 +25,7 @@ use super::send_types::{CheckedWqe, KeyDone, KeyRequest, SendEntry};
 use super::wqe_start::WqeStart;
 use crate::bus::types::{Activity, GatherCmd, ReadIssue, Recall, TxDesc};
 use crate::cell::count::one_less;
-use crate::egress::types::ClosedClasses;
+use crate::egress::types::{ClosedClasses, RequestsAhead};
 use crate::prelude::*;
 
 /// The segmenter for 2^Q queue pairs; the same for every width of the data path.
@@ -39,8 +39,8 @@ pub struct Segmenter<const Q: usize> {
     pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
-    /// Units of 64 bytes of requests that are granted and not cut into packets.
-    pub ahead: Signal<Out, Bits<16>>,
+    /// Requests that are granted and not cut into packets, and those that were refused.
+    pub ahead: Signal<Out, RequestsAhead>,
     /// Writes `entry` into the entry table.
     pub entry_we: Signal<In, Bit>,
     /// Where: 16 * `tag` + number.

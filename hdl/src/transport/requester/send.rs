@@ -7,7 +7,7 @@ use super::wqe_check::WqeCheck;
 use crate::bus::dma::MrCheckOut;
 use crate::bus::types::image::{AvCtx, SqCtx};
 use crate::bus::types::{Activity, FetchedWqe, GatherCmd, ReadIssue, Recall, TxDesc};
-use crate::egress::types::{ClassSetup, ClosedClasses};
+use crate::egress::types::{ClassSetup, ClosedClasses, RequestsAhead};
 use crate::prelude::*;
 
 /// Send WQEs of 2^Q queue pairs.
@@ -35,8 +35,8 @@ pub struct SendPath<const Q: usize> {
     pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
-    /// Units of 64 bytes of requests that are granted and not cut into packets.
-    pub ahead: Signal<Out, Bits<16>>,
+    /// Requests that are granted and not cut into packets, and those that were refused.
+    pub ahead: Signal<Out, RequestsAhead>,
     /// Slots in.
     pub s: StreamIn<FetchedWqe>,
     /// Slots are on their way.

@@ -11,7 +11,7 @@ use crate::bus::types::{
     TxDesc,
 };
 use crate::bus::valid::Valid;
-use crate::egress::types::{ClassSetup, ClosedClasses};
+use crate::egress::types::{ClassSetup, ClosedClasses, RequestsAhead};
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 use crate::transport::congestion::types::CongestionEvent;
@@ -70,8 +70,8 @@ pub struct Requester<const W: usize, const Q: usize, const O: usize> {
     pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
-    /// Units of 64 bytes of requests that are granted and not cut into packets.
-    pub ahead: Signal<Out, Bits<16>>,
+    /// Requests that are granted and not cut into packets, and those that were refused.
+    pub ahead: Signal<Out, RequestsAhead>,
     /// Reads of WQEs.
     pub read: StreamOut<ReadReq>,
     /// Their answers.

@@ -23,7 +23,7 @@ use super::send_types::{CheckedWqe, GrantedWqe, KeyDone, KeyRequest};
 use crate::bus::types::{Activity, KeyChange};
 use crate::egress::CLASSES;
 use crate::egress::class_of::class_number;
-use crate::egress::types::ClosedClasses;
+use crate::egress::types::{ClosedClasses, RequestsAhead};
 use crate::prelude::*;
 
 /// The block.
@@ -37,8 +37,8 @@ pub struct WqeStart {
     pub closed: Signal<In, ClosedClasses>,
     /// No more payload is to be added to what is under way.
     pub crowded: Signal<In, Bit>,
-    /// Units of 64 bytes of requests that are granted and not cut into packets.
-    pub ahead: Signal<Out, Bits<16>>,
+    /// Requests that are granted and not cut into packets, and those that were refused.
+    pub ahead: Signal<Out, RequestsAhead>,
     /// A part is cut to its end.
     pub cut: Signal<In, Bit>,
     /// Its WQE.
@@ -68,6 +68,7 @@ pub struct WqeStart {
     /// Classes that were waited for, and are closed still.
     slow: Reg<Bits<CLASSES>>,
     waited: Reg<Bits<7>>,
+    ahead_q: Reg<RequestsAhead>,
     /// The turn of `key_done`.
     executed: Reg<Bit>,
     no_event: Zero<SqEvent>,
@@ -101,6 +102,17 @@ impl Logic for WqeStart {
             }
         }
         let enters = s.valid & started.s.ready & asked.s.ready & goes;
+        let refused: Bits<CLASSES> = if enters { of & shut } else { 0 };
+        let mut any_refused = bits::<CLASSES>(0);
+        let mut long_refused = bits::<CLASSES>(0);
+        let mut short_refused = bits::<CLASSES>(0);
+        if s.payload.is_short {
+            short_refused = refused;
+        } else if s.payload.is_long {
+            long_refused = refused;
+        } else {
+            any_refused = refused;
+        }
         asked.s.valid = enters;
         asked.s.payload = s.payload;
         asked.s.payload.held = closes;
@@ -178,7 +190,13 @@ impl Logic for WqeStart {
                 | (executes & key.ready)
                 | (sends & m.ready));
         count.crowded = crowded;
-        ahead = count.ahead;
+        ahead_q = RequestsAhead {
+            units: count.ahead,
+            any: any_refused,
+            long: long_refused,
+            short: short_refused,
+        };
+        ahead = ahead_q;
         count.enters = enters & !s.payload.incomplete;
         count.entering = s.payload;
         count.drops = accept & !sends;
