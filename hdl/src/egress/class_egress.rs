@@ -26,7 +26,7 @@
 use super::class_queue::ClassQueue;
 use super::class_turn::ClassTurn;
 use super::types::Space;
-use super::{CLASSES, QUEUES};
+use super::{CLASSES, DATA, QUEUES};
 use crate::bus::types::Departure;
 use crate::bus::valid::Valid;
 use crate::prelude::*;
@@ -118,7 +118,7 @@ pub struct ClassEgress<
     shown_counts: Reg<Bit>,
     out_counts: Reg<Bit>,
     any_stands: Reg<Bit>,
-    /// Queues that wait until what is noted has left others.
+    /// Queues of data that wait until what is noted has left others.
     yields: Reg<Bits<QUEUES>>,
     /// A frame has begun on the wire.
     within: Reg<Bit>,
@@ -150,11 +150,11 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: us
     }
 }
 
-/// Queues without what is noted, while one has some and may send.
+/// Queues of data without what is noted, while one has some and may send.
 #[kernel_fn]
 fn yielding(note: Bit, counting: Bits<QUEUES>, sends: Bits<QUEUES>) -> Bits<QUEUES> {
-    let is_due = note & (counting & sends).any();
-    let queues: Bits<QUEUES> = if is_due { !counting } else { 0 };
+    let is_due = note & (counting & sends & DATA).any();
+    let queues: Bits<QUEUES> = if is_due { !counting & DATA } else { 0 };
     queues
 }
 
@@ -259,7 +259,7 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: us
         turn.ready = full;
         turn.last = lasts;
         turn.step = step;
-        // what is noted goes first, so that it leaves however much comes for a strict queue, or for one of control
+        // what is noted goes first, so that it leaves however much of a strict queue comes
         yields = yielding(note, counting, full & !pause);
         turn.pause = pause | yields;
         turn.charged = charged;

@@ -1,7 +1,7 @@
-//! The way out: an acknowledgement first, then in turns.
+//! The way out: acknowledgements first.
 //!
-//! An acknowledgement that left the table is older than every response of its queue pair that is offered here. So a response that goes
-//! before it has acknowledged the same, and the peer ignores it; a NAK is the last of its queue pair.
+//! An acknowledgement that left the table goes before every response of its queue pair, so it is older than those offered
+//! here. They are no more than packets that arrive, so they do not keep responses from leaving.
 //!
 //! Throughput: a packet a cycle. Latency: a cycle.
 use super::types::*;
@@ -20,8 +20,6 @@ pub struct Packets {
     pub m: StreamOut<ReplyPacket>,
 
     skid: SkidRam<ReplyPacket>,
-    /// An acknowledgement went last.
-    ack_last: Reg<Bit>,
 }
 
 impl Logic for Packets {
@@ -29,18 +27,14 @@ impl Logic for Packets {
 
     #[kernel]
     fn update(&mut self) {
-        let takes_ack = acks.valid & !(ack_last & responses.valid);
-        acks.ready = skid.s.ready & takes_ack;
-        responses.ready = skid.s.ready & !takes_ack;
+        acks.ready = skid.s.ready;
+        responses.ready = skid.s.ready & !acks.valid;
         skid.s.valid = acks.valid | responses.valid;
-        skid.s.payload = if takes_ack {
+        skid.s.payload = if acks.valid {
             acks.payload
         } else {
             responses.payload
         };
-        if skid.s.ready {
-            ack_last = takes_ack;
-        }
         forward!(m <= skid.m);
     }
 }
