@@ -13,7 +13,7 @@ fn standing() -> Rig {
     rig
 }
 
-fn leave(rig: &mut Rig, pauses: Pauses) {
+pub(crate) fn leave(rig: &mut Rig, pauses: Pauses) {
     rig.desc = StreamSink::new(rig.bench.dut(), "desc", pauses).expect("a stream out");
 }
 
@@ -104,4 +104,23 @@ fn atomics_do_not_wait_for_what_is_answered_before_them() {
         assert_eq!(of, due);
     }
     assert_eq!(rig.finished().len(), requests.len());
+}
+
+/// As many acknowledgements of others as tokens allow, while one packet in 33 cycles leaves.
+#[test]
+fn responses_leave_beside_acknowledgements() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    leave(&mut rig, Pauses::new(0.97, 1));
+    for psn in 0..20_000 {
+        rig.ack(4 + psn % 12, psn, psn, 0x1f);
+        if psn % 500 == 400 {
+            rig.ack(3, 10 * psn, 1, 0x1f);
+            rig.request(&Request::read(3, 10 * psn + 1, 3000));
+        }
+    }
+    rig.run(10_000);
+    let of_3 = rig.packets().into_iter().filter(|packet| packet.qpn == 3);
+    let psns: Vec<_> = of_3.map(|packet| packet.psn).collect();
+    assert!(psns.len() > 12, "{psns:?}");
+    assert!(psns.is_sorted(), "{psns:?}");
 }

@@ -350,6 +350,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
 
         // packets
         forward!(packets.acks <= acks.m);
+        packets.level = acks.level;
         forward!(packets.responses <= exit.packet);
         packets.m.ready = desc.ready;
         desc.valid = packets.m.valid;

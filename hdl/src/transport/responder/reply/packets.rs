@@ -1,7 +1,7 @@
-//! The way out: acknowledgements first.
+//! The way out: before a response the acknowledgements that wait when it is offered, and none that come later.
 //!
-//! An acknowledgement that left the table goes before every response of its queue pair, so it is older than those offered
-//! here. They are no more than packets that arrive, so they do not keep responses from leaving.
+//! An acknowledgement of the same queue pair that left the table before it is older than it, and no packet may come between those of a
+//! response. Later ones are of other queue pairs; there may be more of them than the way out takes.
 //!
 //! Throughput: a packet a cycle. Latency: a cycle.
 use super::types::*;
@@ -14,12 +14,17 @@ pub struct Packets {
     pub clock: ClkRst,
     /// Acknowledgements.
     pub acks: StreamIn<ReplyPacket>,
+    /// How many there are.
+    pub level: Signal<In, Bits<16>>,
     /// Responses, and NAKs in their place.
     pub responses: StreamIn<ReplyPacket>,
     /// All of them.
     pub m: StreamOut<ReplyPacket>,
 
     skid: SkidRam<ReplyPacket>,
+    /// A response is offered behind this many acknowledgements.
+    offered: Reg<Bit>,
+    before: Reg<Bits<5>>,
 }
 
 impl Logic for Packets {
@@ -27,14 +32,21 @@ impl Logic for Packets {
 
     #[kernel]
     fn update(&mut self) {
-        acks.ready = skid.s.ready;
-        responses.ready = skid.s.ready & !acks.valid;
+        let goes = offered & !before.any();
+        let takes_ack = acks.valid & !goes;
+        let ack_leaves = takes_ack & skid.s.ready;
+        acks.ready = ack_leaves;
+        responses.ready = skid.s.ready & !takes_ack;
         skid.s.valid = acks.valid | responses.valid;
-        skid.s.payload = if acks.valid {
+        skid.s.payload = if takes_ack {
             acks.payload
         } else {
             responses.payload
         };
+        let waits = responses.valid & (takes_ack | !skid.s.ready);
+        let there = if offered { before } else { level.low::<5>() };
+        offered = waits;
+        before = if ack_leaves { there - 1 } else { there };
         forward!(m <= skid.m);
     }
 }
