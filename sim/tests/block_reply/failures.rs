@@ -4,7 +4,8 @@ use ferroce_sim::random::Pauses;
 
 use super::host::Region;
 use super::request::{Kind, Request, answer};
-use super::rig::{BASE, PD, Rig};
+use super::rig::{BASE, PD, Q, Rig};
+use super::wire::leave;
 
 const NAK_ACCESS: u8 = 0x62;
 const NAK_OPERATIONAL: u8 = 0x63;
@@ -240,6 +241,33 @@ fn a_lost_response_ends_its_queue_pair() {
     assert_eq!(rig.failures(), [(3, 1, NAK_OPERATIONAL)], "once");
     rig.run(500);
     assert!(rig.packets().is_empty());
+}
+
+/// While no packet leaves, and turns wait.
+#[test]
+fn losses_of_one_leave_room_for_those_of_others() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    leave(&mut rig, Pauses::new(1.0, 1));
+    let qpns = 1..1 << Q;
+    for qpn in qpns.clone() {
+        let mut read = Request::read(qpn, 50, 4096 * 100).mtu(5);
+        read.incarnation = 1;
+        rig.request(&read);
+    }
+    rig.run(400);
+    for _ in 0..40 {
+        rig.lose(1, 55, 8);
+    }
+    qpns.clone().for_each(|qpn| rig.lose(qpn, 55, 8));
+    leave(&mut rig, Pauses::NONE);
+    rig.run(4000);
+    let mut failed: Vec<_> = rig
+        .failures()
+        .into_iter()
+        .map(|failure| failure.0)
+        .collect();
+    failed.sort_unstable();
+    assert_eq!(failed, qpns.collect::<Vec<_>>());
 }
 
 /// A NAK that ends the queue pair leaves behind what was due before it; what comes behind it is dropped.

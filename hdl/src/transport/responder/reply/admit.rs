@@ -5,8 +5,8 @@
 //! leaves nothing. An operation waits while a queue behind the table could overflow by it; tokens wait for the queue of
 //! fences alone, which depends on nothing but writes to memory.
 //!
-//! Throughput: an operation a cycle. Latency: none. Of each turn whose packets are lost one waits, 40 at most: the first of it ends its
-//! queue pair.
+//! Throughput: an operation a cycle. Latency: none. Of lost packets in a row one of each queue pair waits, which ends it; no more than
+//! 256 responses are behind the exit.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use super::atomic_types::{AtomicEnd, RunEntry};
 use super::pace::DueReply;
@@ -75,7 +75,7 @@ pub struct Admit {
     pub word: Signal<Out, RingWord>,
 
     arbiter: Arbiter<6>,
-    losses: Fifo<Loss, 6>,
+    losses: Fifo<Loss, 8>,
     /// Whose packet was lost last.
     latest: Dff<Bits<16>>,
     /// Keeps the grant away from the FIFO's counters.
