@@ -64,10 +64,11 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
     fn update(&mut self) {
         let head = waiting.m.payload;
         let of_round = head.round == round;
-        let opens = (retries & of_round) | (class_bit(head.packet_class) & !closed).any();
+        // a ring without room cannot go round
+        let room = waiting.s.ready;
+        let opens = (retries & (of_round | !room)) | (class_bit(head.packet_class) & !closed).any();
         // what comes goes before what goes round
-        let room = opens | waiting.s.ready;
-        let looks = waiting.m.valid & room & !push & !out & since.bit(4);
+        let looks = waiting.m.valid & (opens | room) & !push & !out & since.bit(4);
         let leaves = looks & opens;
         waiting.m.ready = looks;
         waiting.s.valid = push | (looks & !opens);

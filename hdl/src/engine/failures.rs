@@ -1,7 +1,7 @@
 //! Failures: a queue pair that failed on one side fails on the other too.
 //!
 //! A send queue in error tells the responder, behind the completions of the messages that it failed with. A queue pair that
-//! failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, tell
+//! failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, if not of a flushed receive, tell
 //! the requester. The report of a responder's first request (COMM_EST) only passes through, to `qp_events`. Of lost packets
 //! 16 can wait; `lost_hold` keeps further ones where they are. The requester takes these reports whatever waits for them.
 use ferroce_proto::abi::eq::event::COMM_EST;
@@ -114,7 +114,7 @@ impl Logic for Failures {
             | lost
             | unread.m.valid
             | failed.m.valid
-            | lost_cqe.valid
+            | (lost_cqe.valid & !lost_cqe.payload.flushed)
             | merge.m.valid;
         to_sq.moved = merge.m.valid & sq.ready;
         to_sq.level = MOST;

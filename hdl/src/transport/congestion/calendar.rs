@@ -15,7 +15,7 @@
 //! Idle time is no credit: a queue pair that was idle starts now at the earliest. One that comes late to its grant, because its WQE was to be
 //! read first, keeps its schedule, but is never more than 4096 cycles behind it.
 //!
-//! Rate: an operation a cycle, of one queue pair every seventh; one release in two cycles. An order is never held up; 64 may wait, and
+//! Rate: an operation a cycle, of one queue pair every seventh; one release in two cycles. An order waits while 8 queue pairs may start and are not taken; 64 may wait, and
 //! `crowded` is set when half of them do ([`PaceMerge`]). Precision of a start: 64 cycles late at most, on average exact.
 use super::gap::Gap;
 use super::pace_merge::PaceMerge;

@@ -36,7 +36,7 @@ pub struct PartCount {
     pub crowded: Signal<In, Bit>,
     /// The next may enter.
     pub ample: Signal<Out, Bit>,
-    /// What is counted, five cycles later than WQEs enter.
+    /// What is counted, four cycles later than WQEs enter.
     pub ahead: Signal<Out, Bits<16>>,
     // what enters is deep logic already; `drops` and `ends` are known late
     enters_1: Reg<Bit>,
