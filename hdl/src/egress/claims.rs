@@ -3,7 +3,8 @@
 //! Without that, READ responses, or short messages, would fill the queue of their class again and again to where they wait, and a
 //! request that needs it emptier would wait for as long as they come.
 //!
-//! A claim lasts 4096 to 8192 cycles from the latest refusal: longer than the queue takes to empty and the WQE to be read again.
+//! A claim lasts one to two periods from the latest refusal. A period is 8192 cycles of 64 bytes: at an eighth of 100 Gb/s the queue
+//! empties in it, and the WQE is read again. Where it takes longer, the request is refused and claims again.
 //!
 //! Latency: 1 cycle.
 use super::types::{ClaimedClasses, RequestsAhead};
@@ -14,12 +15,14 @@ use crate::prelude::*;
 pub struct Claims {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Requests that were refused.
+    /// The requests that were refused, of all that it tells.
     pub ahead: Signal<In, RequestsAhead>,
+    /// Cycles of a period, less one.
+    pub period: Signal<In, Bits<16>>,
     /// Classes in which some wait.
     pub claimed: Signal<Out, ClaimedClasses>,
-    time: Reg<Bits<12>>,
-    /// Since `time` was 0, and in the period before.
+    time: Reg<Bits<16>>,
+    /// In this period, and in the one before.
     latest: Reg<ClaimedClasses>,
     before: Reg<ClaimedClasses>,
 }
@@ -32,8 +35,8 @@ impl Logic for Claims {
 
     #[kernel]
     fn update(&mut self) {
-        time += 1;
-        let ends = !time.any();
+        let ends = time == period;
+        time = if ends { 0 } else { time + 1 };
         if ends {
             before = latest;
         }

@@ -99,6 +99,8 @@ impl<const K: usize> ClassGate<K> {
     const ACK: u64 = (UNDER_WAY - MOST_AHEAD) * 64 / K as u64;
     const TURN: u64 = Self::ACK + OF_ACKS * 64 / K as u64;
     const MORE: u64 = (UNDER_WAY + OF_ACKS) * 64 / K as u64;
+    /// Cycles for which a claim lasts, once or twice, less one.
+    const PERIOD: u64 = 8192 * 64 / K as u64 - 1;
     /// log2 of the beats of a unit.
     const SHIFT: u64 = 6 - K.ilog2() as u64;
     const LONG: u64 = Self::MORE - (LARGEST_PART - LONG_PART) * 64 / K as u64;
@@ -117,6 +119,7 @@ impl<const K: usize> Logic for ClassGate<K> {
     #[kernel]
     fn update(&mut self) {
         claims.ahead = ahead;
+        claims.period = bits::<16>(Self::PERIOD);
         let claimed = claims.claimed;
         acks = (ahead.units << Self::SHIFT) + Self::ACK;
         turn = (ahead.units << Self::SHIFT) + Self::TURN;

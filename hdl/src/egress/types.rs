@@ -40,15 +40,15 @@ payload! {
         waits: Bits<4>,
     }
 
-    /// Requests that are granted and not cut into packets, and those that wait for their class: of these a bit of each class, one cycle.
+    /// Requests that are granted and not cut into packets, and classes of which one is refused in this cycle, a bit of each.
     RequestsAhead {
-        /// Units of 64 bytes.
+        /// Units of 64 bytes that are granted.
         units: Bits<16>,
-        /// One that may be of any length was refused.
+        /// Refused: one that may be of any length.
         any: Bits<4>,
-        /// One of up to [`LONG_PART`](super::class_gate::LONG_PART) units was.
+        /// Refused: one of up to [`LONG_PART`](super::class_gate::LONG_PART) units.
         long: Bits<4>,
-        /// One of up to [`SHORT_PART`](super::class_gate::SHORT_PART) was.
+        /// Refused: one of up to [`SHORT_PART`](super::class_gate::SHORT_PART).
         short: Bits<4>,
     }
 

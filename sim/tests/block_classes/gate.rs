@@ -29,7 +29,7 @@ const SHORT: u64 = ANY - LARGEST_PART + SHORT_PART;
 const AGAIN: u64 = LONG - 230;
 
 /// Cycles from which a claim is of the period before.
-const PERIOD: u64 = 4096;
+const PERIOD: u64 = 8192 * UNIT;
 
 fn step(bench: &mut Bench, cycles: u64) {
     for _ in 0..cycles {
@@ -43,7 +43,7 @@ fn nothing_starts_without_room_for_all_that_is_under_way() {
     bench.reset(&mut []);
     // claims are counted in periods from reset
     step(&mut bench, 2);
-    for _ in 0..200 {
+    for _ in 0..30 {
         let tables = write_classes(&mut bench);
         let rng = bench.rng();
         let [shut, responds, wanted] = [(); 3].map(|()| rng.u64(..16));
