@@ -1,7 +1,7 @@
 // 100G port: the CMAC, its bring-up, and the crossings between its clock and the core's.
 //
-//     s_axis ─► cdc_fifo ─► frame_hold ─► tx_gate ─► CMAC ─► qsfp_tx
-//     m_axis ◄─ cdc_fifo ◄─ rx_drop ◄─────────────── CMAC ◄─ qsfp_rx
+//     s_axis ─► cdc_fifo ─► frame_hold ─► tx_gate ─► mac_skid ─► CMAC ─► qsfp_tx
+//     m_axis ◄─ cdc_fifo ◄─ rx_drop ◄──────────────────────────── CMAC ◄─ qsfp_rx
 //
 // The CMAC has the AXI4-Stream interface (512 bits at 322.265625 MHz, both directions on its transmit clock), RS-FEC, FCS added,
 // checked and removed. It takes no gap within a frame and cannot be held up when it receives: see `frame_hold`, `rx_drop`.
@@ -241,6 +241,9 @@ module ferroce_mac_cmac (
     wire [BEAT-1:0] hold_beat;
     wire            hold_valid;
     wire            hold_ready;
+    wire [BEAT-1:0] gate_beat;
+    wire            gate_valid;
+    wire            gate_ready;
     wire            dropped;
 
     ferroce_cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(4), .MARGIN(8)) tx_queue (
@@ -279,13 +282,24 @@ module ferroce_mac_cmac (
         .s_tuser(hold_beat[576]),
         .s_tvalid(hold_valid),
         .s_tready(hold_ready),
-        .m_tdata(tx_tdata),
-        .m_tkeep(tx_tkeep),
-        .m_tlast(tx_tlast),
-        .m_tuser(tx_tuser),
-        .m_tvalid(tx_tvalid),
-        .m_tready(tx_tready),
+        .m_tdata(gate_beat[511:0]),
+        .m_tkeep(gate_beat[575:512]),
+        .m_tlast(gate_beat[577]),
+        .m_tuser(gate_beat[576]),
+        .m_tvalid(gate_valid),
+        .m_tready(gate_ready),
         .dropped(dropped)
+    );
+    // The MAC's `tx_tready` comes late in its cycle, and all in front would depend on it.
+    ferroce_mac_skid #(.WIDTH(BEAT)) tx_skid (
+        .clk(mac_clk),
+        .rst(mac_tx_rst),
+        .s_data(gate_beat),
+        .s_valid(gate_valid),
+        .s_ready(gate_ready),
+        .m_data({tx_tlast, tx_tuser, tx_tkeep, tx_tdata}),
+        .m_valid(tx_tvalid),
+        .m_ready(tx_tready)
     );
 
     ferroce_cdc_count #(.WIDTH(32)) count_overflow (

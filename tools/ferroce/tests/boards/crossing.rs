@@ -64,6 +64,7 @@ fn frames_pass_the_mac_whole_or_are_counted() {
         "ferroce_rx_drop.v",
         "ferroce_frame_hold.v",
         "ferroce_tx_gate.v",
+        "ferroce_mac_skid.v",
         "ferroce_mac_cmac.v",
     ];
     let Some(folder) = bench("mac_tb", &sources) else {

@@ -31,7 +31,7 @@ pub(crate) const SCOPED: &[(&str, &str)] =
 
 /// The NIC of the 100G boards, children before parents.
 pub(crate) const NIC_100G: &[(&str, &str)] = verilog!("": "leds", "shell_page", "msix_qdma", "host_qdma", "frame_hold",
-    "rx_drop", "tx_gate", "mac_cmac", "nic_100g");
+    "rx_drop", "tx_gate", "mac_skid", "mac_cmac", "nic_100g");
 
 /// The engine on an ECP5-5G Versa, children before parents.
 pub(crate) const VERSA: &[(&str, &str)] = verilog!("": "leds", "frame_hold", "rx_drop", "mac_1g", "rgmii_ecp5", "uart_bus",
