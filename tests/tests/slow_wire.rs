@@ -134,9 +134,10 @@ fn what_fills_a_class_leaves_room() {
                 while let Some(cqe) = pair.host(at).poll(0) {
                     assert_eq!(cqe.status, 0);
                     let is_own = (at, cqe.qpn) == (side, own);
-                    let (count, work) = match is_own {
-                        true => (&mut writes, &write),
-                        false => (&mut loads, &load),
+                    let (count, work) = if is_own {
+                        (&mut writes, &write)
+                    } else {
+                        (&mut loads, &load)
                     };
                     *count += 1;
                     pair.host(at).post_send(cqe.qpn, work);

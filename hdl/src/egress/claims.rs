@@ -1,13 +1,13 @@
 //! Requests that were refused claim room: while one waits for its class, what needs less room leaves it what it needs.
 //!
-//! Without that, READ responses, or short messages, would fill the queue of their class again and again to where they wait, and a
-//! request that needs it emptier would wait for as long as they come.
+//! Without that, READ responses or short messages would fill the queue of their class again and again. A request that needs it emptier
+//! would wait for as long as they come.
 //!
 //! A claim lasts one to two periods from the latest refusal. A period is 8192 cycles of 64 bytes: at an eighth of 100 Gb/s the queue
 //! empties in it, and the WQE is read again. Where it takes longer, the request is refused and claims again.
 //!
 //! Latency: 1 cycle.
-use super::types::{ClaimedClasses, RequestsAhead};
+use super::types::RefusedClasses;
 use crate::prelude::*;
 
 /// The block.
@@ -15,16 +15,26 @@ use crate::prelude::*;
 pub struct Claims {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// The requests that were refused, of all that it tells.
-    pub ahead: Signal<In, RequestsAhead>,
+    /// Classes of which a request is refused; one cycle.
+    pub refused: Signal<In, RefusedClasses>,
     /// Cycles of a period, less one.
     pub period: Signal<In, Bits<16>>,
     /// Classes in which some wait.
-    pub claimed: Signal<Out, ClaimedClasses>,
+    pub claimed: Signal<Out, RefusedClasses>,
     time: Reg<Bits<16>>,
     /// In this period, and in the one before.
-    latest: Reg<ClaimedClasses>,
-    before: Reg<ClaimedClasses>,
+    latest: Reg<RefusedClasses>,
+    before: Reg<RefusedClasses>,
+}
+
+/// Classes of one or the other.
+#[kernel_fn]
+fn either(one: RefusedClasses, other: RefusedClasses) -> RefusedClasses {
+    let mut both = one;
+    both.any = one.any | other.any;
+    both.long = one.long | other.long;
+    both.short = one.short | other.short;
+    both
 }
 
 impl Logic for Claims {
@@ -39,24 +49,10 @@ impl Logic for Claims {
         time = if ends { 0 } else { time + 1 };
         if ends {
             before = latest;
+            latest = refused;
+        } else {
+            latest = either(latest, refused);
         }
-        latest.any = if ends {
-            ahead.any
-        } else {
-            latest.any | ahead.any
-        };
-        latest.long = if ends {
-            ahead.long
-        } else {
-            latest.long | ahead.long
-        };
-        latest.short = if ends {
-            ahead.short
-        } else {
-            latest.short | ahead.short
-        };
-        claimed.any = latest.any | before.any;
-        claimed.long = latest.long | before.long;
-        claimed.short = latest.short | before.short;
+        claimed = either(latest, before);
     }
 }

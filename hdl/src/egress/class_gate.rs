@@ -95,11 +95,11 @@ pub struct ClassGate<const K: usize> {
 }
 
 impl<const K: usize> ClassGate<K> {
-    /// Without what is granted.
+    /// Beside what is granted.
     const ACK: u64 = (UNDER_WAY - MOST_AHEAD) * 64 / K as u64;
     const TURN: u64 = Self::ACK + OF_ACKS * 64 / K as u64;
     const MORE: u64 = (UNDER_WAY + OF_ACKS) * 64 / K as u64;
-    /// Cycles for which a claim lasts, once or twice, less one.
+    /// Cycles of a period of claims, less one.
     const PERIOD: u64 = 8192 * 64 / K as u64 - 1;
     /// log2 of the beats of a unit.
     const SHIFT: u64 = 6 - K.ilog2() as u64;
@@ -118,11 +118,12 @@ impl<const K: usize> Logic for ClassGate<K> {
 
     #[kernel]
     fn update(&mut self) {
-        claims.ahead = ahead;
+        claims.refused = ahead.refused;
         claims.period = bits::<16>(Self::PERIOD);
         let claimed = claims.claimed;
-        acks = (ahead.units << Self::SHIFT) + Self::ACK;
-        turn = (ahead.units << Self::SHIFT) + Self::TURN;
+        let granted = ahead.units << Self::SHIFT;
+        acks = granted + Self::ACK;
+        turn = granted + Self::TURN;
         let stops = shut | wanted;
         let mut turns = bits::<CLASSES>(0);
         let mut any = bits::<CLASSES>(0);
@@ -140,12 +141,14 @@ impl<const K: usize> Logic for ClassGate<K> {
                 waits = waits.replace_bit(c, true);
             }
         }
-        let all = any & claimed.any;
+        // what longer parts claim
+        let of_any = any & claimed.any;
+        let of_long = of_any | (long & claimed.long);
         closed_q = ClosedClasses {
-            turns: turns | all | (long & claimed.long) | (again & claimed.short) | stops,
+            turns: turns | of_long | (again & claimed.short) | stops,
             any: any | stops,
-            long: long | all | stops,
-            short: short | all | (long & claimed.long) | stops,
+            long: long | of_any | stops,
+            short: short | of_long | stops,
             waits: again | stops,
         };
         closed = closed_q;

@@ -26,6 +26,10 @@ use crate::prelude::*;
 /// Packets that leave the loopback, at most, until those have that stand in front of the merge of the lanes: two of each lane, as
 /// many of the other, and a CNP beside each.
 const AHEAD: u64 = 16;
+/// log2 of the departures of the queues that wait for room, at most.
+const LOG_DEPARTURES: usize = 5;
+/// As many.
+pub const DEPARTURES: u64 = 1 << LOG_DEPARTURES;
 /// Departures of the queues, of the loopback, from which on no more are begun.
 const MANY: u64 = 8;
 const MANY_OWN: u64 = 4;
@@ -67,7 +71,7 @@ pub struct Passage {
     pub activity: Signal<Out, Activity>,
     path: Fifo<Departure, 6>,
     own: Fifo<Departure, 3>,
-    wire: Fifo<Departure, 5>,
+    wire: Fifo<Departure, LOG_DEPARTURES>,
     many: Reg<Bit>,
     many_own: Reg<Bit>,
     own_first: Reg<Bit>,

@@ -40,27 +40,22 @@ payload! {
         waits: Bits<4>,
     }
 
-    /// Requests that are granted and not cut into packets, and classes of which one is refused in this cycle, a bit of each.
-    RequestsAhead {
-        /// Units of 64 bytes that are granted.
-        units: Bits<16>,
-        /// Refused: one that may be of any length.
+    /// Classes of which requests are refused, a bit of each, by the length that a part of these may have.
+    RefusedClasses {
+        /// Any.
         any: Bits<4>,
-        /// Refused: one of up to [`LONG_PART`](super::class_gate::LONG_PART) units.
+        /// Up to [`LONG_PART`](super::class_gate::LONG_PART) units.
         long: Bits<4>,
-        /// Refused: one of up to [`SHORT_PART`](super::class_gate::SHORT_PART).
+        /// Up to [`SHORT_PART`](super::class_gate::SHORT_PART).
         short: Bits<4>,
     }
 
-    /// Classes in which requests that were refused wait, a bit of each: those that may be of any length, those of up to
-    /// [`LONG_PART`](super::class_gate::LONG_PART) units, and those of up to [`SHORT_PART`](super::class_gate::SHORT_PART).
-    ClaimedClasses {
-        /// Any length.
-        any: Bits<4>,
-        /// Long.
-        long: Bits<4>,
-        /// Short.
-        short: Bits<4>,
+    /// Requests that are granted and not cut into packets, and what was refused in a cycle.
+    RequestsAhead {
+        /// Units of 64 bytes that are granted.
+        units: Bits<16>,
+        /// Classes of which one was refused.
+        refused: RefusedClasses,
     }
 
     /// What of an address vector says the class of its packets.

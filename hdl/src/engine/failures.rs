@@ -1,9 +1,10 @@
 //! Failures: a queue pair that failed on one side fails on the other too.
 //!
-//! A send queue in error tells the responder, behind the completions of the messages that it failed with. A queue pair that
-//! failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, if not of a flushed receive, tell
-//! the requester. The report of a responder's first request (COMM_EST) only passes through, to `qp_events`. Of lost packets
-//! 16 can wait; `lost_hold` keeps further ones where they are. The requester takes these reports whatever waits for them.
+//! A send queue in error tells the responder, behind the completions of the messages that it failed with. To the requester go a queue
+//! pair that failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, but not
+//! that of a flushed receive: its queue pair failed before. The report of a responder's first request (COMM_EST) only passes through,
+//! to `qp_events`. Of lost packets 16 can wait; `lost_hold` keeps further ones where they are. The requester takes these reports
+//! whatever waits for them.
 use ferroce_proto::abi::eq::event::COMM_EST;
 
 use crate::bus::types::Activity;
@@ -100,22 +101,18 @@ impl Logic for Failures {
         merge.s[1].payload.kind = SqEventKind::Failed;
         merge.s[1].payload.qpn = failed.m.payload;
         failed.m.ready = merge.s[1].ready;
-        merge.s[2].valid = lost_cqe.valid & !lost_cqe.payload.flushed;
+        let cqe_fails = lost_cqe.valid & !lost_cqe.payload.flushed;
+        merge.s[2].valid = cqe_fails;
         merge.s[2].payload = no_sq_event;
         merge.s[2].payload.kind = SqEventKind::Failed;
         merge.s[2].payload.qpn = lost_cqe.payload.qpn;
-        // the queue pair of a flushed receive failed before, and may have many to lose
         lost_cqe.ready = merge.s[2].ready | lost_cqe.payload.flushed;
         forward!(sq <= merge.m);
         to_rq.busy = sq_down.valid | down.m.valid;
         to_rq.moved = down.m.valid & rq.ready;
         to_rq.level = MOST;
-        to_sq.busy = responder.valid
-            | lost
-            | unread.m.valid
-            | failed.m.valid
-            | (lost_cqe.valid & !lost_cqe.payload.flushed)
-            | merge.m.valid;
+        to_sq.busy =
+            responder.valid | lost | unread.m.valid | failed.m.valid | cqe_fails | merge.m.valid;
         to_sq.moved = merge.m.valid & sq.ready;
         to_sq.level = MOST;
     }

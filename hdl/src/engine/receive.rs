@@ -224,10 +224,9 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
     #[kernel]
     fn update(&mut self) {
         forward!(s_axis_rx <= front.s_axis_rx);
-        front.enable = enable;
         copy!(front <= tables; mac, promiscuous, gid);
         front.gid_write = tables.gid_we;
-        front.classes = classes;
+        copy!(front <= self; enable, classes);
         copy!(self <= front; pause_send, pauses);
         stats = front.stats;
         rx_bytes = front.rx_bytes;

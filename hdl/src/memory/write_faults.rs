@@ -75,7 +75,7 @@ pub struct WriteFaults<const Q: usize> {
     pub marks: Signal<Out, WriteMarks>,
     /// Queue pairs whose received data was refused, each until its receive side starts afresh.
     pub failed: StreamOut<WriteOwner>,
-    /// These.
+    /// Those that wait to be reported.
     pub faulted: Signal<Out, Activity>,
     /// The tables are swept after reset.
     pub ready: Signal<Out, Bit>,

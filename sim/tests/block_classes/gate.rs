@@ -28,8 +28,11 @@ const LONG: u64 = ANY - LARGEST_PART + LONG_PART;
 const SHORT: u64 = ANY - LARGEST_PART + SHORT_PART;
 const AGAIN: u64 = LONG - 230;
 
-/// Cycles from which a claim is of the period before.
+/// Cycles of a period of claims.
 const PERIOD: u64 = 8192 * UNIT;
+/// Cycles until an input shows, and the rounds in which the claims of a period are looked at.
+const SHOWS: u64 = 4;
+const ROUNDS: u64 = 64;
 
 fn step(bench: &mut Bench, cycles: u64) {
     for _ in 0..cycles {
@@ -37,82 +40,88 @@ fn step(bench: &mut Bench, cycles: u64) {
     }
 }
 
+/// Classes of which something is claimed: by parts of any length, by long and by short ones.
+type Claimed = [u64; 3];
+
+/// One refusal is two periods old, one is of the last period, and one is new: what of them counts.
+fn claim(bench: &mut Bench) -> Claimed {
+    let rng = bench.rng();
+    let refused: [Claimed; 3] = [(); 3].map(|()| [(); 3].map(|()| rng.u64(..16)));
+    for (age, [any, long, short]) in refused.into_iter().enumerate() {
+        if age > 0 {
+            step(bench, PERIOD - 1);
+        }
+        set(bench, "ahead", any << 16 | long << 20 | short << 24);
+        step(bench, 1);
+        set(bench, "ahead", 0);
+    }
+    [0, 1, 2].map(|kind| refused[1][kind] | refused[2][kind])
+}
+
+/// What is closed, with random room, pauses and places of CNPs.
+fn look(bench: &mut Bench, claimed: Claimed) {
+    let tables = write_classes(bench);
+    let rng = bench.rng();
+    let [shut, responds, wanted] = [(); 3].map(|()| rng.u64(..16));
+    let (dscp, pcp) = (rng.u8(..64), rng.u8(..8));
+    let ahead = rng.u64(..=MOST_AHEAD);
+    let ack = UNDER_WAY - MOST_AHEAD + ahead;
+    let turn = ack + OF_ACKS;
+    // about the bounds
+    let rooms: [u64; CLASSES] = [(); CLASSES].map(|()| {
+        let bound = rng.choice([ack, turn, ANY, LONG, SHORT, AGAIN]);
+        UNIT * bound.expect("one of six") - rng.u64(..2)
+    });
+    let control: [u64; CLASSES] = [(); CLASSES].map(|()| UNIT * ACKS - rng.u64(..2));
+    set(bench, "shut", shut);
+    set(bench, "wanted", wanted);
+    set(bench, "responds", responds);
+    set(bench, "ahead", ahead);
+    set(bench, "cnp_dscp", dscp.into());
+    set(bench, "cnp_pcp", pcp.into());
+    for class in 0..CLASSES {
+        set(bench, &format!("room_{class}"), rooms[class]);
+        set(bench, &format!("control_room_{class}"), control[class]);
+    }
+    step(bench, SHOWS);
+    let bits =
+        |of: &dyn Fn(usize) -> bool| -> u64 { (0..CLASSES).map(|c| u64::from(of(c)) << c).sum() };
+    // its own need, or what the first of the kinds claim of this class
+    let needs = |c: usize, own: u64, kinds: usize| {
+        let claims = [ANY, LONG, AGAIN].into_iter().zip(claimed).take(kinds);
+        let of_class = claims.filter(|(_, classes)| classes >> c & 1 == 1);
+        of_class.map(|(room, _)| room).fold(own, u64::max)
+    };
+    let starts = [(turn, 3), (ANY, 0), (LONG, 1), (SHORT, 2), (AGAIN, 0)];
+    let closed = starts.into_iter().enumerate().map(|(place, (own, kinds))| {
+        let closes =
+            |c: usize| (shut | wanted) >> c & 1 == 1 || rooms[c] < UNIT * needs(c, own, kinds);
+        bits(&closes) << (CLASSES * place)
+    });
+    let closed: u64 = closed.sum();
+    let waits = bits(&|c| {
+        let is_full = responds >> c & 1 == 1 && rooms[c] < UNIT * ack;
+        shut >> c & 1 == 1 || control[c] < UNIT * ACKS || is_full
+    });
+    assert_eq!(get(bench, "closed"), closed);
+    assert_eq!(get(bench, "acks_wait"), waits);
+    // a CNP has a tag, or none
+    let of_cnps = [Some(pcp), None].map(|pcp| tables.class(tables.priority(dscp << 2, pcp)));
+    let cnps_wait = of_cnps.iter().any(|&class| waits >> class & 1 == 1);
+    assert_eq!(get(bench, "cnps_wait"), u64::from(cnps_wait));
+}
+
 #[test]
 fn nothing_starts_without_room_for_all_that_is_under_way() {
     let mut bench = Bench::of(ClassGate::<8>::default).unwrap();
     bench.reset(&mut []);
-    // claims are counted in periods from reset
+    // all rounds begin at the same place in a period, near its beginning
     step(&mut bench, 2);
-    for _ in 0..30 {
-        let tables = write_classes(&mut bench);
-        let rng = bench.rng();
-        let [shut, responds, wanted] = [(); 3].map(|()| rng.u64(..16));
-        let (dscp, pcp) = (rng.u8(..64), rng.u8(..8));
-        let ahead = rng.u64(..=MOST_AHEAD);
-        let ack = UNDER_WAY - MOST_AHEAD + ahead;
-        // refused two periods ago, lately, or not
-        let [any, long, short] = [(); 3].map(|()| [rng.u64(..16), rng.u64(..16), rng.u64(..16)]);
-        let claims = |period: usize| any[period] | long[period] << 4 | short[period] << 8;
-        let claimed = [any, long, short].map(|of| of[1] | of[2]);
-        let bounds = [ack, ack + OF_ACKS, ANY, LONG, SHORT, AGAIN];
-        // about the bounds
-        let rooms: [u64; CLASSES] = [(); CLASSES].map(|()| {
-            let bound = rng.choice(bounds).expect("one of six");
-            UNIT * bound - rng.u64(..2)
-        });
-        let control: [u64; CLASSES] = [(); CLASSES].map(|()| UNIT * ACKS - rng.u64(..2));
-        set(&mut bench, "shut", shut);
-        set(&mut bench, "wanted", wanted);
-        set(&mut bench, "responds", responds);
-        set(&mut bench, "cnp_dscp", dscp.into());
-        set(&mut bench, "cnp_pcp", pcp.into());
-        for class in 0..CLASSES {
-            set(&mut bench, &format!("room_{class}"), rooms[class]);
-            set(&mut bench, &format!("control_room_{class}"), control[class]);
+    for _ in 0..32 {
+        let claimed = claim(&mut bench);
+        for _ in 0..ROUNDS {
+            look(&mut bench, claimed);
         }
-        for period in 0..3 {
-            set(&mut bench, "ahead", ahead | claims(period) << 16);
-            step(&mut bench, 1);
-            set(&mut bench, "ahead", ahead);
-            if period < 2 {
-                step(&mut bench, PERIOD - 1);
-            }
-        }
-        step(&mut bench, 4);
-        let bits = |of: &dyn Fn(usize) -> bool| -> u64 {
-            (0..CLASSES).map(|c| u64::from(of(c)) << c).sum()
-        };
-        let needs = |c: usize, own: u64| {
-            let of = |kind: usize, need| (claimed[kind] >> c & 1 == 1).then_some(need);
-            (own, [of(0, ANY), of(1, LONG), of(2, AGAIN)])
-        };
-        // what is claimed by those that need more room is left to them
-        let closes = |c: usize, (own, claims): (u64, [Option<u64>; 3]), kinds: usize| {
-            let most = claims[..kinds].iter().flatten().fold(own, |a, &b| a.max(b));
-            (shut | wanted) >> c & 1 == 1 || rooms[c] < UNIT * most
-        };
-        let kinds = [
-            (ack + OF_ACKS, 3),
-            (ANY, 0),
-            (LONG, 1),
-            (SHORT, 2),
-            (AGAIN, 0),
-        ];
-        let closed = kinds.into_iter().enumerate().map(|(place, (own, kinds))| {
-            bits(&|c| closes(c, needs(c, own), kinds)) << (CLASSES * place)
-        });
-        let closed: u64 = closed.sum();
-        let waits = bits(&|c| {
-            let behind = responds >> c & 1 == 1 && rooms[c] < UNIT * ack;
-            shut >> c & 1 == 1 || control[c] < UNIT * ACKS || behind
-        });
-        assert_eq!(get(&bench, "closed"), closed);
-        assert_eq!(get(&bench, "acks_wait"), waits);
-        // a CNP has a tag, or none
-        let of_cnps = [Some(pcp), None].map(|pcp| tables.class(tables.priority(dscp << 2, pcp)));
-        let cnps_wait = of_cnps.iter().any(|&class| waits >> class & 1 == 1);
-        assert_eq!(get(&bench, "cnps_wait"), u64::from(cnps_wait));
-        // so that no claim is between two periods in one round and not in another
-        step(&mut bench, PERIOD - 5);
+        step(&mut bench, PERIOD - 1 - ROUNDS * SHOWS);
     }
 }

@@ -102,7 +102,7 @@ fn a_fence_may_be_of_any_age() {
 }
 
 #[test]
-fn replies_behind_a_fence_are_counted_until_they_may_run() {
+fn fenced_replies_are_counted_until_they_may_run() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     assert_eq!(rig.activity("fenced"), (0, false));
     for qpn in 0..12 {

@@ -63,6 +63,7 @@ pub struct Calendar<const Q: usize, const W: usize> {
     wheel: Wheel<Q, W>,
     table: Ram<PaceState, Q>,
     orders: PaceMerge,
+    /// Queue pairs that may start: with 8 of 32 no more are chosen, and 7 are on their way here.
     out: Fifo<Bits<16>, 5>,
     product: Product<17, 31, 48>,
     no_op: Zero<PaceOp>,
@@ -154,8 +155,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
             | (valid_6 & (op_6.qpn == op.qpn));
         let issue = valid & (!ahead | (op.kind == PaceKind::Turn));
         let take = stands & (!valid | issue);
-        orders.order_valid = order_valid;
-        orders.order = order;
+        copy!(orders <= self; order_valid, order);
         orders.m.ready = false;
         crowded = orders.crowded;
         forward!(gaps.s <= s);
@@ -165,7 +165,6 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         if issue {
             valid = false;
         }
-        // below 8 of 32, with 7 on their way there
         let roomy = !out.level.slice::<13>(3).any();
         if take {
             op = no_op;

@@ -76,7 +76,7 @@ payload! {
         empties: Bit,
         /// Retired, Executed: the report is of this incarnation.
         current: Bit,
-        /// Command: the incarnation that a reset begins.
+        /// Command: the incarnation that a reset begins, not that of what is noted to have left: the note stays until a packet leaves.
         next_incarnation: Bits<2>,
         /// Retired: no acknowledgement came since.
         same_una: Bit,

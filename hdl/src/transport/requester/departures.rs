@@ -5,8 +5,8 @@
 //! packet went, and the furthest one, as what is sent again begins further back. With it the tick of the latest packet.
 //!
 //! A departure is of an incarnation. What another one sent says nothing: the first departure of this one replaces it. Incarnations
-//! are counted modulo 4, and an entry stays while lives send nothing. So a life that begins does not take the incarnation of the
-//! entry (`next_incarnation`), nor, by the drain of a RESET, one of which packets are still under way.
+//! are counted modulo 4, and an entry stays while its queue pair sends nothing. So a reset does not begin the incarnation of the entry
+//! (`next_incarnation`), nor, by the drain of a RESET, one of which packets are still under way.
 //!
 //! Latency: a look-up shows in 2 cycles every departure of 4 cycles before it. Throughput: a departure and a look-up a cycle.
 use super::event::Departed;

@@ -138,14 +138,13 @@ impl<const Q: usize> Logic for Segmenter<Q> {
         forward!(s <= starts.s);
         forward!(start <= starts.start);
         copy!(starts <= self; grant_valid, grant, closed, crowded);
-        ahead = starts.ahead;
         forward!(key <= starts.key);
         forward!(key_done <= starts.key_done);
         forward!(flushed <= starts.flushed);
         forward!(walk.s <= starts.m);
         copy!(walk <= self; entry_we, entry_at, entry);
         copy!(self <= walk; unread_valid, unread);
-        activity = starts.activity;
+        copy!(self <= starts; ahead, activity);
 
         // the packet being cut
         let mtu = bits::<32>(128) << wqe.mtu;

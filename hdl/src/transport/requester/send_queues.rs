@@ -18,6 +18,7 @@ use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::types::{Activity, Answer, CqToken, Departure, FetchedWqe, ReadReq, Recall};
 use crate::bus::valid::Valid;
 use crate::egress::CLASSES;
+use crate::egress::passage::DEPARTURES;
 use crate::prelude::*;
 use crate::transport::congestion::pace_types::{CongestionSetup, PaceGrant, PaceRate};
 use crate::transport::congestion::send_pace::SendPace;
@@ -25,8 +26,6 @@ use crate::transport::congestion::types::CongestionEvent;
 
 /// Messages of which the departure waits, of 256, below which eight more may leave.
 const SENT_MOST: u64 = 248;
-/// Departures in front of them that wait while there is no room, at most.
-const AHEAD: u64 = 32;
 
 /// Send queues of 2^Q queue pairs with a pool of 2^O outstanding messages, on a memory bus of W bits.
 #[derive(Block)]
@@ -155,7 +154,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         departed = Activity {
             busy: sent.level.any(),
             moved: sent.m.valid & events.sent.ready,
-            level: sent.level + AHEAD,
+            level: sent.level + DEPARTURES,
         };
         copy!(sent.s.payload <= left; qpn, incarnation);
         sent.s.payload.psn = left.next_psn - 1;

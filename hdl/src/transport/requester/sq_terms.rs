@@ -191,7 +191,6 @@ impl Logic for SqTermsOf {
         out.empties = state.used.any() & (state.used == sq_event.count);
         out.same_una = sq_event.una_psn == state.una_psn;
         out.current = current;
-        // what an earlier life sent stays noted while none sends: it is not to pass for the next one's
         let following = state.incarnation + 1;
         let is_noted = following == departed.incarnation;
         out.next_incarnation = if is_noted { following + 1 } else { following };

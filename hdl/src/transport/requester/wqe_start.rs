@@ -23,7 +23,7 @@ use super::send_types::{CheckedWqe, GrantedWqe, KeyDone, KeyRequest};
 use crate::bus::types::{Activity, KeyChange};
 use crate::egress::CLASSES;
 use crate::egress::class_of::class_number;
-use crate::egress::types::{ClosedClasses, RequestsAhead};
+use crate::egress::types::{ClosedClasses, RefusedClasses, RequestsAhead};
 use crate::prelude::*;
 
 /// The block.
@@ -71,6 +71,7 @@ pub struct WqeStart {
     ahead_q: Reg<RequestsAhead>,
     /// The turn of `key_done`.
     executed: Reg<Bit>,
+    none_refused: Zero<RefusedClasses>,
     no_event: Zero<SqEvent>,
     no_completion: Zero<SendCompletion>,
 }
@@ -102,16 +103,14 @@ impl Logic for WqeStart {
             }
         }
         let enters = s.valid & started.s.ready & asked.s.ready & goes;
-        let refused: Bits<CLASSES> = if enters { of & shut } else { 0 };
-        let mut any_refused = bits::<CLASSES>(0);
-        let mut long_refused = bits::<CLASSES>(0);
-        let mut short_refused = bits::<CLASSES>(0);
+        let held: Bits<CLASSES> = if enters { of & shut } else { 0 };
+        let mut refused = none_refused;
         if s.payload.is_short {
-            short_refused = refused;
+            refused.short = held;
         } else if s.payload.is_long {
-            long_refused = refused;
+            refused.long = held;
         } else {
-            any_refused = refused;
+            refused.any = held;
         }
         asked.s.valid = enters;
         asked.s.payload = s.payload;
@@ -192,9 +191,7 @@ impl Logic for WqeStart {
         count.crowded = crowded;
         ahead_q = RequestsAhead {
             units: count.ahead,
-            any: any_refused,
-            long: long_refused,
-            short: short_refused,
+            refused: refused,
         };
         ahead = ahead_q;
         count.enters = enters & !s.payload.incomplete;

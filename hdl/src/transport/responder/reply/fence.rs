@@ -65,7 +65,7 @@ impl Logic for Fences {
         activity = Activity {
             busy: held | waiting.m.valid,
             moved: held & passed & m.ready,
-            level: waiting.level.resize::<16>() + if_there(held, bits::<16>(1)),
+            level: waiting.level + if_there(held, bits::<16>(1)),
         };
         m.valid = held & passed;
         m.payload = blank;

@@ -235,9 +235,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         report_room = !replied.level.slice::<3>(2).any() & !failed.level.slice::<3>(2).any();
         table.room = ack_room;
         copy!(table <= self; av_we, image_qpn, av_image, mac, classes, closed, acks_wait);
-        admit.ack_room = ack_room;
-        admit.turn_room = turn_room;
-        admit.report_room = report_room;
+        copy!(admit <= self; ack_room, turn_room, report_room);
         admit.fence_room = fences.room;
 
         // what follows

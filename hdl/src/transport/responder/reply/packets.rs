@@ -1,7 +1,7 @@
 //! The way out: before a response the acknowledgements that wait when it is offered, and none that come later.
 //!
-//! An acknowledgement of the same queue pair that left the table before it is older than it, and no packet may come between those of a
-//! response. Later ones are of other queue pairs; there may be more of them than the way out takes.
+//! Of its own queue pair an acknowledgement that left the table before the response is older, and may not come between its packets.
+//! Later ones are of other queue pairs; there may be more of them than the way out takes.
 //!
 //! Throughput: a packet a cycle. Latency: a cycle.
 use super::types::*;
@@ -22,7 +22,7 @@ pub struct Packets {
     pub m: StreamOut<ReplyPacket>,
 
     skid: SkidRam<ReplyPacket>,
-    /// A response is offered behind this many acknowledgements.
+    /// A response was offered, and waits for so many acknowledgements.
     offered: Reg<Bit>,
     before: Reg<Bits<5>>,
 }

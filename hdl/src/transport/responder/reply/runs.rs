@@ -105,9 +105,7 @@ impl<const Q: usize> Logic for AtomicRuns<Q> {
         activity = Activity {
             busy: running.any() | listed.m.valid | again.m.valid,
             moved: over,
-            level: running.resize::<16>()
-                + listed.level.resize::<16>()
-                + again.level.resize::<16>(),
+            level: running.resize::<16>() + listed.level + again.level,
         };
 
         // the atomic
