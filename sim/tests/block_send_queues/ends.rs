@@ -126,3 +126,30 @@ fn a_queue_pair_in_error_without_an_image_reads_nothing() {
     rig.run(1000);
     assert_eq!(rig.done(1).len(), before, "nothing of it is known");
 }
+
+#[test]
+fn a_queue_pair_in_error_begins_no_new_round() {
+    let mut rig = rig(Wire {
+        no_answer: true,
+        ..Wire::default()
+    });
+    rig.hold = true;
+    post_all(&mut rig, &[send(10)]);
+    rig.run(100);
+    // what was granted in an earlier round would be sent when that one comes back: they have 2 bits
+    let rounds: Vec<_> = (0..5)
+        .map(|_| {
+            rig.modify(1, state::ERR, None);
+            while rig.output("recall_valid") == 0 {
+                rig.step();
+            }
+            let round = rig.output("recall.round");
+            rig.run(10);
+            round
+        })
+        .collect();
+    assert_eq!(rounds, [rounds[0]; 5]);
+    rig.hold = false;
+    rig.run(300);
+    assert_eq!(rig.done(1), [(0, FLUSHED)]);
+}

@@ -62,7 +62,8 @@ impl Logic for SqCommand {
                     next.drained = false;
                     next.resumes = false;
                     if sq_event.state == ERR {
-                        out.enters_error = true;
+                        // a second one begins no new round: four would bring the first one back
+                        out.enters_error = state.state != ERR;
                     } else if (sq_event.state == RTS) & terms.unflushed {
                         // what was posted behind the failed request is flushed first (IB1 10.3.1)
                         next.state = SQE;

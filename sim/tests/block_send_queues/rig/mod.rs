@@ -271,7 +271,7 @@ impl Rig {
         self.bench.dut_mut().set(input, value);
     }
 
-    fn output(&self, name: &str) -> u64 {
+    pub(crate) fn output(&self, name: &str) -> u64 {
         let dut = self.bench.dut();
         dut.get(dut.output(name).expect("a port"))
     }
