@@ -10,10 +10,10 @@ const TICK: u64 = 4096;
 /// Cycles in which one that is refused is back.
 const BACK: u64 = 50;
 
-#[test]
-fn each_tries_again_in_its_turn() {
-    for count in [1, 3, 5, 12, 30, 100] {
-        let mut bench = Bench::of(HeldQueues::<8>::default).unwrap();
+/// So many wait in a ring of 2^Q.
+fn try_again<const Q: usize>(counts: &[u64]) {
+    for &count in counts {
+        let mut bench = Bench::of(HeldQueues::<Q>::default).unwrap();
         for name in ["push", "qpn", "packet_class", "closed"] {
             set(&mut bench, name, 0);
         }
@@ -40,4 +40,15 @@ fn each_tries_again_in_its_turn() {
         }
         assert!(tries.iter().all(|&tries| tries >= 2), "{count}: {tries:?}");
     }
+}
+
+#[test]
+fn each_tries_again_in_its_turn() {
+    try_again::<8>(&[1, 3, 5, 12, 30, 100]);
+}
+
+#[test]
+fn a_full_ring_goes_round() {
+    try_again::<5>(&[32]);
+    try_again::<6>(&[64]);
 }

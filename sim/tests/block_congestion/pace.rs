@@ -252,3 +252,20 @@ fn a_release_in_two_cycles() {
     let cycles = rig.bench.cycle() - first;
     assert!(cycles < 512 * 2 + 100, "{cycles} cycles");
 }
+
+#[test]
+fn orders_wait_while_no_start_is_taken() {
+    const QUEUE_PAIRS: u16 = 64;
+    const BLOCKED: u64 = 1000;
+    let mut rig = Rig::new::<6, 6>(false);
+    rig.scheduler.endless = false;
+    rig.scheduler.late += BLOCKED + u64::from(QUEUE_PAIRS);
+    rig.scheduler.blocked = true;
+    for qpn in 0..QUEUE_PAIRS {
+        rig.scheduler.push(qpn, 0, true);
+    }
+    rig.run(BLOCKED);
+    rig.scheduler.blocked = false;
+    rig.run(1000);
+    assert!(rig.scheduler.queues.iter().all(|queue| queue.releases == 1));
+}

@@ -39,6 +39,8 @@ pub(super) struct Scheduler {
     pub(super) ready_now: bool,
     /// Releases are held up now and then.
     pub(super) pauses: bool,
+    /// None is taken.
+    pub(super) blocked: bool,
     pub(super) orders: VecDeque<(u16, u32, bool)>,
     pub(super) driven: Option<(u16, u32, bool)>,
     pub(super) paced_valid: Output,
@@ -76,6 +78,7 @@ impl Scheduler {
             m_ready: dut.input("m_ready").unwrap(),
             ready_now: false,
             pauses,
+            blocked: false,
             orders: VecDeque::new(),
             driven: None,
             paced_valid: dut.output("paced_valid").unwrap(),
@@ -98,7 +101,7 @@ impl Scheduler {
 
 impl Agent for Scheduler {
     fn drive(&mut self, dut: &mut Dut, rng: &mut Rng) {
-        self.ready_now = !self.pauses || rng.u8(..4) == 0;
+        self.ready_now = !self.blocked && (!self.pauses || rng.u8(..4) == 0);
         dut.set(self.m_ready, self.ready_now.into());
         self.driven = self.orders.pop_front();
         dut.set(self.order_valid, self.driven.is_some().into());
