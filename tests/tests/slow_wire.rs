@@ -1,10 +1,12 @@
 //! A wire of 100 Gb/s, 0.78 beats of 64 bytes a cycle, behind an engine of 250 MHz and host memory of 1 us: one class fills it, with
 //! WRITEs and with responses to READs.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
-use ferroce_proto::wire::Mtu;
+use ferroce_proto::wire::{BthRepr, EthRepr, Extensions, Headers, Ip, Mtu, Opcode, Psn, UdpRepr};
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::nic::Nic;
+use ferroce_sim::packet;
 use ferroce_sim::random::Pauses;
 use ferroce_sim::rtl::{Options, build};
 use ferroce_sim::testhost::{Mr, Pair, QpOptions, Rights, Side, Work, pattern};
@@ -14,15 +16,25 @@ use ferroce_sim::verilator;
 const IDLE: f64 = 0.22;
 const QUEUE_PAIRS: usize = 16;
 
+const IPV4: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)),
+];
+const IPV6: [IpAddr; 2] = [
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2)),
+];
+
 /// Two cards, and 16 queue pairs between them; with the memory of both.
-fn cards(engine: &verilator::Model) -> (Pair, Vec<u32>, [Mr; 2]) {
+fn cards(engine: &verilator::Model, ip: [IpAddr; 2], idle: f64) -> (Pair, Vec<u32>, [Mr; 2]) {
     let world = Options {
-        tx: Pauses::new(IDLE, 1),
+        tx: Pauses::new(idle, 1),
         ..Options::host(1)
     };
-    let mut pair = Pair::new(|memory: Rc<dyn HostMemory>| -> Box<dyn Nic> {
+    let card = |memory: Rc<dyn HostMemory>| -> Box<dyn Nic> {
         Box::new(build::engine(engine, memory, &world).expect("there is memory"))
-    });
+    };
+    let mut pair = Pair::with_ip(card, ip);
     let options = QpOptions {
         mtu: Mtu::Mtu4096,
         ..options()
@@ -45,7 +57,7 @@ fn options() -> QpOptions {
 
 /// Beats of 64 bytes a cycle on the wire from `from`, with WRITEs by it or READs of it of `length` bytes; so many of each queue pair wait.
 fn rate(engine: &verilator::Model, from: Side, length: u32, depth: usize) -> f64 {
-    let (mut pair, qpns, [near, far]) = cards(engine);
+    let (mut pair, qpns, [near, far]) = cards(engine, IPV4, IDLE);
     let list = [near.sge(0, length)];
     let work = match from {
         Side::A => Work::write(&list, &far, 0),
@@ -105,7 +117,7 @@ fn what_fills_a_class_leaves_room() {
         ("READs", Side::B, 1 << 16, 6, 13),
         ("WRITEs", Side::A, 1 << 16, 2, 300),
     ] {
-        let (mut pair, qpns, [near, far]) = cards(&engine);
+        let (mut pair, qpns, [near, far]) = cards(&engine, IPV4, IDLE);
         // parts of 64 packets need the most room
         let (qa, qb) = pair.connect(options(), options());
         let (own, from, to) = match side {
@@ -150,4 +162,71 @@ fn what_fills_a_class_leaves_room() {
             "{writes} beside {loads}"
         );
     }
+}
+
+/// A request without payload that came before, of B to a queue pair of A.
+fn duplicate(pair: &Pair, qpn: u32) -> Vec<u8> {
+    let earlier = Psn::new(QpOptions::default().psn).prev();
+    let headers = Headers {
+        eth: EthRepr {
+            dst: pair.a.mac,
+            src: pair.b.mac,
+            vlan: None,
+        },
+        ip: Ip::between(pair.b.gid, pair.a.gid, 0, 0, 64).expect("both are IPv4"),
+        udp: UdpRepr { src_port: 0xc000 },
+        bth: BthRepr::new(Opcode::RcSendOnly, qpn, earlier),
+        ext: Extensions::default(),
+    };
+    packet::frame(&headers, &[])
+}
+
+/// A peer fills the wire with duplicates, each of two beats, and each is acknowledged with two: data has half of the wire.
+#[test]
+fn acknowledgements_leave_data_a_half() {
+    /// Duplicates in as many cycles: all that the wire takes.
+    const DUPLICATES: usize = 15;
+    const CYCLES: u64 = 100;
+    let engine = build::model(512, &verilator::Options::default()).expect("the engine builds");
+    let (mut pair, qpns, [near, far]) = cards(&engine, IPV6, 0.7);
+    let flooded: Vec<_> = (0..64)
+        .map(|_| pair.connect(options(), options()).0)
+        .collect();
+    let flood: Vec<_> = flooded.iter().map(|&qpn| duplicate(&pair, qpn)).collect();
+    let is_ack = |frame: &[u8]| frame.len() < 100;
+    // what they acknowledge was never sent
+    pair.wire = Box::new(move |side, frame| match side {
+        Side::A if is_ack(frame) => vec![],
+        _ => vec![frame.to_vec()],
+    });
+    let write = Work::write(&[near.sge(0, 4096)], &far, 0);
+    for _ in 0..16 {
+        for &qpn in &qpns {
+            pair.a.post_send(qpn, &write);
+        }
+    }
+    let mut flood = flood.iter().cycle();
+    for round in 0..250 {
+        if round == 100 {
+            pair.sent.clear();
+        }
+        for frame in flood.by_ref().take(DUPLICATES) {
+            pair.a.nic.receive(frame);
+        }
+        pair.run(CYCLES);
+        while let Some(cqe) = pair.a.poll(0) {
+            assert_eq!(cqe.status, 0);
+            pair.a.post_send(cqe.qpn, &write);
+        }
+    }
+    let mut beats = [0, 0];
+    for (_, frame) in pair.sent.iter().filter(|(side, _)| *side == Side::A) {
+        beats[usize::from(is_ack(frame))] += frame.len().div_ceil(64);
+    }
+    let [data, acks] = beats;
+    println!("{data} beats of data beside {acks} of acknowledgements");
+    assert!(
+        acks > 1000 && 5 * data > 4 * acks,
+        "{data} beats of data beside {acks} of acknowledgements"
+    );
 }

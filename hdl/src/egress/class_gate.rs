@@ -11,7 +11,7 @@
 //!
 //! An acknowledgement goes to the queue of control, or behind responses that stand in that of data
 //! ([`class_entry`](super::class_entry)). It waits while that one has no room; a part of that of data is for it. A CNP goes to the
-//! queue of control.
+//! queue of control. Of a flood of acknowledgements ([`ack_share`](super::ack_share)) all wait.
 //!
 //! Latency: a cycle, of a CNP two; the bound has what starts until they are seen.
 use super::claims::Claims;
@@ -74,6 +74,8 @@ pub struct ClassGate<const K: usize> {
     pub shut: Signal<In, Bits<CLASSES>>,
     /// Classes of which a frame of the host waits.
     pub wanted: Signal<In, Bits<CLASSES>>,
+    /// No acknowledgement is to leave, of any class.
+    pub no_acks: Signal<In, Bit>,
     /// Classes whose queue of data holds a response.
     pub responds: Signal<In, Bits<CLASSES>>,
     /// Classes of which something is not to start.
@@ -88,6 +90,8 @@ pub struct ClassGate<const K: usize> {
     turn: Dff<Bits<16>>,
     closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
+    /// Classes of which it is not for `no_acks`.
+    full: Reg<Bits<CLASSES>>,
     cnp_prio: Dff<Bits<3>>,
     /// Classes that a CNP may be of, with a tag or without.
     cnp_classes: Dff<Bits<CLASSES>>,
@@ -152,7 +156,8 @@ impl<const K: usize> Logic for ClassGate<K> {
             waits: again | stops,
         };
         closed = closed_q;
-        acks_q = waits;
+        full = waits;
+        acks_q = if no_acks { !bits::<CLASSES>(0) } else { waits };
         acks_wait = acks_q;
         cnp_prio = priority_of(classes, cnp_dscp, true, cnp_pcp);
         let tagged = class_bit(class_of_priority(classes, cnp_prio));
@@ -162,7 +167,7 @@ impl<const K: usize> Logic for ClassGate<K> {
         } else {
             tagged
         };
-        cnps_q = (cnp_classes & acks_q).any();
+        cnps_q = (cnp_classes & full).any();
         cnps_wait = cnps_q;
     }
 }

@@ -1,5 +1,6 @@
 //! Where frames wait for the wire, by class: queues, pause, and whose turn it is (`docs/classes.md`).
 pub mod account;
+pub mod ack_share;
 pub mod claims;
 pub mod class_egress;
 pub mod class_entry;

@@ -4,12 +4,14 @@
 //!  s_axis, mark ─► loopback ─┬─► class_entry ─► class_port ─► m_axis_tx
 //!                            └─► own                 │ room, pauses ─► class_gate ─► closed, acks_wait, cnps_wait
 //!                                              │ room ─► host_gate ─► host_may_leave
+//!                                              │ what leaves ─► ack_share ─► class_gate
 //!                                                    │ departed
 //!  started ─► passage ◄──────────────────────────────┘
 //!                └─► left
 //! ```
 use crate::bus::types::{Activity, Departure};
 use crate::bus::valid::Valid;
+use crate::egress::ack_share::AckShare;
 use crate::egress::class_entry::ClassEntry;
 use crate::egress::class_gate::ClassGate;
 use crate::egress::class_port::ClassPort;
@@ -97,6 +99,7 @@ pub struct EgressSide<
     entry: ClassEntry<W, K>,
     queues: ClassPort<W, K, A, B, F, T>,
     gate: ClassGate<K>,
+    share: AckShare<K>,
     frame_gate: HostGate<K>,
     way: Passage,
     no_space: Zero<Valid<Space>>,
@@ -136,6 +139,8 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const F: us
         frame_gate.packet_class = host_class;
         frame_gate.beats = host_beats;
         host_may_leave = frame_gate.may_leave;
+        copy!(share <= queues; pop, waiting, shut);
+        gate.no_acks = share.no_acks;
         gate.wanted = frame_gate.wanted;
         gate.shut = queues.shut;
         gate.ahead = ahead;

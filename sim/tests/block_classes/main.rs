@@ -11,6 +11,7 @@ mod peer;
 mod port;
 mod ports;
 mod rig;
+mod share;
 
 use ferroce_hdl::egress::QUEUES;
 use ferroce_sim::random::Chance;

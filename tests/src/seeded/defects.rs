@@ -376,7 +376,7 @@ pub const DEFECTS: &[Defect] = &[
         case: Some("pause_of_many_cnps"),
         changes: &[change(
             "class_gate",
-            "assign cnps_q_d = |(cnp_classes_q & acks_q_q);",
+            "assign cnps_q_d = |(cnp_classes_q & full_q);",
             "1'b0",
         )],
     },
