@@ -188,7 +188,13 @@ fn another_class_keeps_its_rate() {
         let engine =
             build::model(width, &verilator::Options::default()).expect("the engine builds");
         let alone = bench(&engine).measure();
-        for flood in FLOODS {
+        // the last are the most of each kind
+        let floods = if width == 512 {
+            &FLOODS[..]
+        } else {
+            &FLOODS[3..]
+        };
+        for &flood in floods {
             let mut bench = bench(&engine);
             bench.flood(flood);
             // in the midst of it

@@ -373,7 +373,7 @@ fn a_message_sent_in_part_completes_once() {
     const LONG: u32 = 500 * 256;
     let flushed = u64::from(status::WR_FLUSH_ERR);
     // when the failure comes: in parts, going back, gone back
-    for cycles in (20..1200).step_by(37) {
+    for cycles in (20..1200).step_by(97) {
         let mut rig = rig(Peer {
             loss: 0.1,
             ..Peer::default()

@@ -13,12 +13,15 @@ use super::run::Job;
 use crate::tools;
 
 /// Those that take longest, which start first so that none of them is left over at the end.
-const LONG: [&str; 11] = [
+const LONG: [&str; 14] = [
     "differential",
     "interop",
     "conformance",
     "xtask",
     "card",
+    "emit",
+    "reopen",
+    "paused_class",
     "synth",
     "replay",
     "engine",
