@@ -94,6 +94,16 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
+fn no_page_holds_both_sides_of_a_merge() {
+    let is_mark = |line: &&str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+    for path in all(&[".md"]) {
+        let text = fs::read_to_string(&path).unwrap();
+        let mark = text.lines().find(is_mark);
+        assert_eq!(mark, None, "{}", path.display());
+    }
+}
+
+#[test]
 fn links_and_anchors_are_found() {
     assert_eq!(anchor("## 7. Known gaps"), "7-known-gaps");
     assert_eq!(anchor("# `m_axi`: memory, AXI4"), "m_axi-memory-axi4");
