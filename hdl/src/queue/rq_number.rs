@@ -2,7 +2,8 @@
 //!
 //! The host posts to a shared receive queue by writing the number of a WQE into a ring. A queue pair that takes the next one
 //! has that entry read (`ask`); the number stays in a table, for the next packets of the message, its completion and its
-//! flush. The low bits of the number count, also of one from the table, so nothing outside of the queue is read. One that
+//! flush. The low bits of the number count wherever a WQE is read, so nothing outside of the queue is. A flush reads none, and its number
+//! is that of the table: what shape the queue has then does not matter. One that
 //! could not be read is [`NO_NUMBER`](ferroce_proto::abi::cq::NO_NUMBER): its WQE is read too, as WQE 0, and is `lost`.
 //!
 //! ```text
@@ -112,7 +113,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
         let lost = whole.bit(15);
         let mut number = whole;
         for i in 0..15 {
-            if (head.log <= i) & !lost {
+            if (head.log <= i) & (head.takes | head.list) & !lost {
                 number = number.replace_bit(i, false);
             }
         }
@@ -124,7 +125,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
         answers.m.ready = leaves & head.shared & head.takes;
         table.we = leaves & head.shared & head.takes;
         table.waddr = head.qpn.low::<Q>();
-        table.wdata = whole;
+        table.wdata = number;
         named.s.valid = leaves & head.numbered;
         named.s.payload = number;
         forward!(numbers <= named.m);
@@ -141,7 +142,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
             head_valid = true;
             head = waiting.m.payload;
             forwarded = leaves & (waiting.m.payload.qpn == head.qpn);
-            written = whole;
+            written = number;
         }
 
         // its address

@@ -5,10 +5,10 @@ use ferroce_proto::abi::cq::{NO_NUMBER, status};
 use ferroce_proto::abi::doorbell;
 use ferroce_proto::abi::qpc::{SrqCtx, state};
 use ferroce_proto::abi::wqe::SLOT_BYTES;
-use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
+use ferroce_proto::wire::{NakCode, Opcode, Psn, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::{Bench, MTU};
+use super::bench::{Bench, MTU, open};
 use super::script::{Script, syndromes};
 use super::shared_receive::{SRQ, script, two};
 use super::wqe::nowhere;
@@ -18,6 +18,7 @@ cases! {
     srq_numbers, SRQ, "abi qpc", "WQEs of a shared receive queue are used in the order of the numbers in its ring, and completions name those.";
     srq_dead_peer, SRQ, "IB1 10.2", "A queue pair whose peer is gone in the middle of a message keeps its WQE, and holds up no other.";
     srq_number_twice, SRQ, "abi qpc", "A number that is in the ring twice is received into twice. Of one that is too large the low bits count, also of 0xffff.";
+    srq_flush_beside_a_small_ring, SRQ, "abi cq", "A flushed WQE is named by its whole number, whatever other queue pair had the latest packet.";
     srq_number_unreadable, SRQ, "abi cq", "A WQE whose number cannot be read ends its queue pair: local queue pair operation error, of WQE 0xffff.";
 }
 
@@ -133,4 +134,24 @@ fn srq_number_unreadable(bench: &mut Bench) {
         check_bytes("the target", &s.contents()[..8], &[0; 8]);
         s.in_error("the queue pair");
     }
+}
+
+fn srq_flush_beside_a_small_ring(bench: &mut Bench) {
+    let (mut s, srqn) = script(bench, 0);
+    let other = s.host.create_qp(QpOptions {
+        rq_log: 1,
+        ..QpOptions::default()
+    });
+    let peer = s.peer;
+    open(&mut s.host, other, &peer, |_| {});
+    let target = s.target;
+    s.host.post_srq_as(srqn, 5, &[target.all()]);
+    let first = s.request(Opcode::RcSendFirst);
+    s.next(&first, &[1; MTU]);
+    let mut only = s.request(Opcode::RcSendOnly);
+    (only.bth.dest_qp, only.bth.psn) = (other, Psn::new(peer.psn));
+    s.send(&only, &[1; 8]);
+    s.host.modify_state(s.qpn, state::ERR);
+    s.quiet();
+    check("completions", s.results(), vec![(5, status::WR_FLUSH_ERR)]);
 }
