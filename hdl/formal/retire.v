@@ -72,20 +72,24 @@ module check_retire (
     reg [15:0] taken, slots_taken;
     reg [4:0] reads_taken;
     reg failed;
+    // All of these were acknowledged.
+    reg so_far;
     always @(posedge clk)
         if (state == SEEK) begin
             taken <= 0;
             slots_taken <= 0;
             reads_taken <= 0;
             failed <= 0;
+            so_far <= 1;
         end else if (state == WALK && advance) begin
             taken <= taken + 1;
             slots_taken <= slots_taken + slots;
             reads_taken <= reads_taken + answered;
             failed <= failed || bad;
+            so_far <= acked;
         end
     wire [23:0] una_distance = una - last_psn;
-    wire acked = una_distance >= 1 && una_distance <= 24'h800000;
+    wire acked = so_far && una_distance >= 1 && una_distance <= 24'h800000;
     wire leaves = count < used && (acked || error || failed);
     always @* if (!rst) begin
         if (advance) assert (state == WALK && leaves);

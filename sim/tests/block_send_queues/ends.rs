@@ -153,3 +153,17 @@ fn a_queue_pair_in_error_begins_no_new_round() {
     rig.run(300);
     assert_eq!(rig.done(1), [(0, FLUSHED)]);
 }
+
+/// The PSNs of a message that is as long as can be span half of all.
+#[test]
+fn the_longest_message_is_flushed_too() {
+    let mut rig = rig(Wire {
+        no_answer: true,
+        ..Wire::default()
+    });
+    post_all(&mut rig, &[send(64), send(1 << 31)]);
+    rig.run(2000);
+    rig.modify(1, state::ERR, None);
+    rig.run(30_000);
+    assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED)]);
+}

@@ -220,3 +220,96 @@ fn a_failure_waits_for_what_is_executed() {
         }
     }
 }
+
+/// A failure while a send queue goes on behind another one stays, whenever it comes.
+#[test]
+fn a_failure_before_it_goes_on_stays() {
+    for (delay, gap) in [0, 20, 40, 80]
+        .into_iter()
+        .flat_map(|d| [0, 30, 60, 100, 1000].map(|g| (d, g)))
+    {
+        let mut rig = rig(qp_type::UD, 10);
+        for post in [
+            bad(),
+            send(10),
+            send(10),
+            send(10),
+            send(10),
+            send(10),
+            send(10),
+        ] {
+            rig.post(1, post);
+        }
+        rig.hold = true;
+        rig.ring(1);
+        rig.run(200);
+        rig.modify(1, state::RTS, None);
+        rig.run(delay);
+        rig.hold = false;
+        rig.run(gap);
+        rig.fail(1);
+        rig.run(500);
+        let before = rig.done(1).len();
+        for n in 1..=2 {
+            rig.post(1, send(10));
+            rig.ring(1);
+            rig.run(500);
+            let done = rig.done(1);
+            let last = done.last().map(|&(_, status)| status);
+            assert_eq!(
+                (done.len(), last),
+                (before + n, Some(FLUSHED)),
+                "{delay}, {gap}"
+            );
+        }
+    }
+}
+
+/// Nothing of what was flushed is outstanding when a send queue goes on: what has no packet is complete at once.
+#[test]
+fn what_was_flushed_is_not_waited_for() {
+    for kind in [
+        bad(),
+        Post {
+            kind: Kind::Bind,
+            ..send(0)
+        },
+    ] {
+        let mut rig = rig(qp_type::UC, 100);
+        rig.post(1, send(600));
+        rig.ring(1);
+        rig.run(60);
+        rig.unread(1, 0xff_fffd);
+        rig.run(1000);
+        assert_eq!(rig.done(1), [(0, status::GENERAL_ERR)]);
+        rig.qps[1].next = 3;
+        rig.modify(1, state::RTS, None);
+        rig.run(100);
+        rig.post(1, kind);
+        rig.ring(1);
+        rig.run(300);
+        if !rig.executing.is_empty() {
+            rig.executed();
+        }
+        rig.run(1000);
+        assert_eq!(rig.done(1)[1..], [(1, kind.bad)]);
+    }
+}
+
+#[test]
+fn a_command_to_sqe_flushes_too() {
+    let mut rig = rig(qp_type::UC, 1000);
+    rig.post(1, send(10));
+    rig.post(1, send(10));
+    rig.ring(1);
+    rig.run(300);
+    rig.modify(1, state::SQE, None);
+    rig.run(1500);
+    assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED)]);
+    rig.modify(1, state::RTS, None);
+    rig.run(100);
+    rig.post(1, send(10));
+    rig.ring(1);
+    rig.run(1500);
+    assert_eq!(rig.done(1)[2..], [(2, 0)]);
+}

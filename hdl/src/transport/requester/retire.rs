@@ -196,7 +196,8 @@ impl<const Q: usize, const O: usize> Logic for Retire<Q, O> {
         if moves {
             place = place + 1;
             o = following;
-            acked = una_distance.bit(23);
+            // what is behind one that is not acknowledged is not either, were it 2^23 packets further
+            acked = una_distance.bit(23) & (acked | (state == RetireState::Read));
         }
 
         out.s.valid = false;

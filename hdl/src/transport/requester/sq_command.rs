@@ -61,15 +61,20 @@ impl Logic for SqCommand {
                     }
                     next.drained = false;
                     next.resumes = false;
-                    if sq_event.state == ERR {
+                    if (sq_event.state == ERR) | (sq_event.state == SQE) {
                         // a second one begins no new round: four would bring the first one back
-                        out.enters_error = state.state != ERR;
-                    } else if (sq_event.state == RTS) & terms.unflushed {
+                        out.enters_error = state.state != sq_event.state;
+                    } else if (sq_event.state == RTS) & terms.unflushed & !sq_event.reset {
                         // what was posted behind the failed request is flushed first (IB1 10.3.1)
                         next.state = SQE;
                         next.resumes = true;
                         next.flush_end = state.producer;
                     } else {
+                        if state.state == SQE {
+                            next.una_psn = state.next_psn;
+                            next.inflight = bits::<24>(0);
+                            next.resend = bits::<24>(0);
+                        }
                         next.closing = false;
                         next.error_status = bits::<8>(0);
                     }

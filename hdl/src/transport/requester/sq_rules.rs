@@ -142,6 +142,7 @@ impl Logic for SqRules {
             next.round = state.round + 1;
             out.close = true;
             next.closing = true;
+            next.resumes = false;
             // nothing of it is granted any more; what was may not be read yet
             next.unread = granted;
             next.rewind = false;
@@ -161,6 +162,10 @@ impl Logic for SqRules {
         if terms.resumed & !out.enters_error & !((kind == SqEventKind::Command) & sq_event.set) {
             next.state = RTS;
             next.resumes = false;
+            // nothing of what was flushed is outstanding any more, nor told of
+            next.una_psn = state.next_psn;
+            next.inflight = bits::<24>(0);
+            next.resend = bits::<24>(0);
             out.stop = true;
             out.push_ready = true;
         }

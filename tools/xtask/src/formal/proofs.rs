@@ -387,8 +387,8 @@ pub(super) const PROOFS: &[Proof] = &[
         reach: 12,
         bugs: &[Bug {
             what: "the first message that is not acknowledged is taken off when all PSNs behind it are",
-            from: "acked_d = una_distance[23];",
-            to: "acked_d = una_distance >= 24'h7fffff;",
+            from: "acked_d = una_distance[23] &",
+            to: "acked_d = (una_distance >= 24'h7fffff) &",
         }],
     },
     Proof {

@@ -137,7 +137,12 @@ impl<const Q: usize> Logic for Track<Q> {
         control.qpn = control_qpn;
         control.reset = reset & !failed;
         controls.s.payload = control;
-        controls.s.valid = failed | reset;
+        let ends = failed | reset;
+        controls.s.valid = ends;
+        assert!(
+            !ends | controls.s.ready,
+            "a failure or a reset of a queue pair is lost"
+        );
 
         // A: an event enters if nothing before it may change its queue pair
         room = swept & !places.level.slice::<2>(4).any() & !wqes.level.slice::<2>(4).any();
