@@ -1,8 +1,8 @@
 //! In front of the class queues: which queue a frame goes to, and whether its beats have room there.
 //!
 //! * Data goes to the data queue of its class, a CNP to the control queue. An acknowledgement goes to the control queue while no
-//!   frame of the lane of responses stands in the data queue of its class; else to that, behind them: a requester takes one that
-//!   passed READ responses as a sign that they were lost (IB1 9.7.5.1.4).
+//!   response to a READ or an atomic stands in the data queue of its class; else to that, behind them: a requester takes one that
+//!   passed READ responses as a sign that they were lost (IB1 9.7.5.1.4). It may pass an older acknowledgement, which says less.
 //! * A beat is taken while its queue has room, and some stays free ([`ClassEgress`](super::class_egress::ClassEgress)). A queue that is full holds up what comes behind, whatever its class.
 //!
 //! A beat a cycle, no latency.
@@ -33,7 +33,7 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     pub queue: Signal<Out, Bits<4>>,
     /// The last beat of a request leaves.
     pub request: Signal<Out, Bit>,
-    /// Classes whose data queue holds a frame of the lane of responses.
+    /// Classes whose data queue holds a response to a READ or an atomic.
     pub responds: Signal<Out, Bits<CLASSES>>,
     /// Room for a beat that leaves in this cycle.
     pub reserve: Signal<Out, Valid<Space>>,
@@ -44,7 +44,7 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     spare: Reg<Bits<QUEUES>>,
     inside: Reg<Bit>,
     begun: Dff<Bits<4>>,
-    /// Beats in each data queue, and of these up to the last one of the lane of responses.
+    /// Beats in each data queue, and of these up to the last one of a response.
     level: [Reg<Bits<16>>; CLASSES],
     to_response: [Reg<Bits<16>>; CLASSES],
     /// There are such.
@@ -104,7 +104,7 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
         let mut some = bits::<CLASSES>(0);
         for c in 0..CLASSES {
             let pushes = fire & (chosen == c);
-            let responds = pushes & mark.response;
+            let responds = pushes & mark.response & !mark.ack;
             let more = level[c] + 1;
             if pushes & !pop.bit(c) {
                 level[c] = more;

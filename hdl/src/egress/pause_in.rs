@@ -111,6 +111,7 @@ impl Logic for PauseIn {
             stopped = stopped.replace_bit(k, asks.bit(k) & stops);
         }
         ack = stopped;
-        acknowledge = (ack | (over & setup.obeys)) & request;
+        // what is not obeyed passes all the same: it would stand in the MAC until it is
+        acknowledge = (ack | over | !setup.obeys) & request;
     }
 }

@@ -55,7 +55,7 @@ pub(super) type Leaving = (Vec<u8>, Option<Departure>);
 #[derive(Clone)]
 struct Waiting {
     frame: Vec<u8>,
-    /// Of the lane of responses, whose order is kept.
+    /// Answers a READ or an atomic: no acknowledgement passes it.
     responds: bool,
     departure: Option<Departure>,
     /// Frames that came before it.
@@ -170,7 +170,8 @@ impl Egress {
     /// One cycle, with a frame of a class under way: it is not acknowledged. In those that are left out nothing is asked for, and
     /// nothing waits.
     pub(super) fn step(&mut self, under_way: Option<u8>, now: u64, stats: &mut Stats) {
-        let due = self.mac.requests() & self.obeys;
+        let requests = self.mac.requests();
+        let due = requests & self.obeys;
         let idle = now - mem::replace(&mut self.next, now + 1);
         let of = |class: usize| -> u8 {
             let mine =
@@ -187,7 +188,7 @@ impl Egress {
                 expired |= of(class);
             }
         }
-        if due | self.asked == 0 {
+        if requests | self.asked == 0 {
             return;
         }
         let asks = due & !expired;
@@ -197,7 +198,8 @@ impl Egress {
         self.asked = asks;
         let stands = |p: &usize| Some(self.tables.class(*p as u8)) != under_way;
         let acknowledged: u8 = (0..PRIORITIES).filter(stands).map(|p| 1 << p).sum();
-        let runs = asks & acknowledged | due & expired;
+        // what is not obeyed passes all the same
+        let runs = asks & acknowledged | due & expired | requests & !self.obeys;
         self.mac.pass(NS_PER_CYCLE * 1000, runs);
     }
 
@@ -209,7 +211,6 @@ impl Egress {
     /// A frame comes to its queue. An acknowledgement goes with the CNPs, but not before responses (IB1 9.7.5.1.4).
     pub(super) fn push(&mut self, frame: Vec<u8>, kind: Kind, departure: Option<Departure>) {
         let class = usize::from(self.class(&frame));
-        let responds = matches!(kind, Kind::Ack | Kind::Response);
         let follows = self.data[class].iter().any(|waiting| waiting.responds);
         let queue = match kind {
             Kind::Cnp => &mut self.control[class],
@@ -218,7 +219,7 @@ impl Egress {
         };
         queue.push_back(Waiting {
             frame,
-            responds,
+            responds: matches!(kind, Kind::Response),
             departure,
             number: self.came,
         });

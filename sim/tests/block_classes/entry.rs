@@ -129,7 +129,7 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
                 _ => assert!(!control),
             }
             counts[2] += 1;
-            held[to].push_back(current.response);
+            held[to].push_back(current.response && !current.ack);
             frame = (rest > 1).then_some((current, rest - 1));
             if rest == 1 {
                 of_frame = None;

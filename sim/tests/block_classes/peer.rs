@@ -115,8 +115,8 @@ impl Peer {
         if self.stalled && queue.is_some() {
             return Err("stalled, and sends".into());
         }
-        let requests = self.mac.requests() & self.obeys;
-        let asked = self.classes_of(requests);
+        let requests = self.mac.requests();
+        let asked = self.classes_of(requests & self.obeys);
         for (class, held) in self.held.iter_mut().enumerate() {
             if asked[class] {
                 // what is over the limit is not counted
@@ -132,7 +132,7 @@ impl Peer {
             ));
         }
         let sends = |priority: &usize| {
-            self.acknowledged >> priority & 1 == 1
+            (self.acknowledged & self.obeys) >> priority & 1 == 1
                 && !self.may_send(*priority)
                 && queue.is_some_and(|queue| self.queues_of(*priority) >> queue & 1 == 1)
         };

@@ -15,7 +15,7 @@ cases! {
     pause_lasts_its_quanta, CLASSES, "802.1Q 36.1.3.2", "A pause lasts its quanta of 512 bits, not less; it ends by itself.";
     pause_ends_by_0_quanta, CLASSES, "802.1Q 36.1.3.2", "0 quanta end a pause.";
     pause_of_one_class, CLASSES, "802.1Q 36.1.3.2", "What waits in a paused class holds up no other queue pair.";
-    pause_not_obeyed, CLASSES, "abi regs", "A pause of a priority that is not in PFC_CONFIG has no effect and counts nothing.";
+    pause_not_obeyed, CLASSES, "abi regs", "A pause of a priority that is not in PFC_CONFIG has no effect, counts nothing, and runs out.";
     pause_counts_beginnings, CLASSES, "abi regs", "A pause that is asked for again before it ends counts once.";
     pause_of_acknowledgements, CLASSES, "802.1Q 36.1.3.2", "An acknowledgement of a paused class waits too.";
     pause_takes_no_time, CLASSES, "IB1 9.7.6.1.3", "No timer counts while a packet waits in a paused class, and nothing acknowledges it.";
@@ -142,6 +142,14 @@ fn pause_not_obeyed(bench: &mut Bench) {
     s.host.write32(regs::PFC_CONFIG, 1);
     check("packets", s.post(&work).len(), 0);
     check("pauses", s.host.stat("rx_prio0_pause"), 1);
+    pause(&mut s, 1, 0);
+    s.quiet();
+    // its time runs meanwhile
+    s.host.write32(regs::PFC_CONFIG, 0xfe);
+    pause(&mut s, 1, 800);
+    s.run(800 * 128 / 10 + 100);
+    s.host.write32(regs::PFC_CONFIG, 1);
+    check("packets behind its end", s.post(&work).len(), 1);
 }
 
 fn pause_counts_beginnings(bench: &mut Bench) {
