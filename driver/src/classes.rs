@@ -119,6 +119,12 @@ pub enum ClassError {
         /// What begins one.
         xoff: Share,
     },
+    /// XON is 0: no class holds less, and a pause would never end.
+    #[error("xon of {} units and {} packets would end no pause, expected 1 of each at least", xon.units, xon.packets)]
+    Endless {
+        /// What ends a pause.
+        xon: Share,
+    },
     /// The receive buffer has no room for what comes behind XOFF: frames would be lost.
     #[error(
         "{classes} classes that send pauses take {units} units and {packets} packets of the receive buffer with {cable_m} m of cable \
@@ -225,6 +231,9 @@ impl Classes {
             classes::PFC_STORM_MASK as u16,
         )?;
         let (xon, xoff) = (self.xon, self.xoff);
+        if xon.units == 0 || xon.packets == 0 {
+            return Err(ClassError::Endless { xon });
+        }
         if xon.units > xoff.units || xon.packets > xoff.packets {
             return Err(ClassError::Thresholds { xon, xoff });
         }

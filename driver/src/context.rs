@@ -64,7 +64,8 @@ impl<B: Backend> Context<B> {
         self.card.statistics()
     }
 
-    /// Sets the MAC address of the port. Frames to others are not received.
+    /// Sets the MAC address of the port. Frames to others are not received. Paths keep whether they lead to the port itself: connect queue
+    /// pairs and make address handles behind it.
     ///
     /// # Errors
     /// [`CommandError`].

@@ -71,10 +71,9 @@ impl<B: Backend> Qp<B> {
             self.check_range("congestion", control as u32, has.into())?;
             swift = control == CongestionControl::Swift;
         }
-        // in RTR it comes with the image of RTS
         let head = CmdHead {
             qp_rq: true,
-            qp_sq: sq != self.sq_image && state != QpState::Rtr,
+            qp_sq: sq != self.sq_image,
             ..CmdHead::default()
         };
         let sq_bytes = head.qp_sq.then(|| sq.emit());

@@ -108,17 +108,12 @@ impl<B: Backend> Qp<B> {
             rq_psn: attr.rq_psn,
             ..CmdHead::default()
         };
-        self.command(
-            "bring to RTR QP",
-            head,
-            [
-                Some(self.requester().emit()),
-                Some(av.emit()),
-                Some(rq.emit()),
-            ],
-        )?;
+        let sq = self.requester();
+        let images = [Some(sq.emit()), Some(av.emit()), Some(rq.emit())];
+        self.command("bring to RTR QP", head, images)?;
         self.path_mtu = Some(attr.path_mtu);
         self.image = rq;
+        self.sq_image = sq;
         Ok(())
     }
 
@@ -158,6 +153,7 @@ impl<B: Backend> Qp<B> {
         self.command("bring to RTR QP", head, images)?;
         self.path_mtu = Some(mtu);
         self.image = image;
+        self.sq_image = sq;
         Ok(())
     }
 

@@ -84,6 +84,10 @@ fn what_is_wrong_is_named() {
             "xon of 300 units and 1 packets is above xoff of 232 and 104",
         ),
         (
+            "xon=0/52",
+            "xon of 0 units and 52 packets would end no pause, expected 1 of each at least",
+        ),
+        (
             "watchdog=16384",
             "watchdog is 16384, expected at most 16383",
         ),

@@ -123,9 +123,10 @@ fn a_rate_limit_lasts_until_reset() {
     let (pd, cq) = (context.alloc_pd(), context.create_cq(8).unwrap());
     let mut qp = Qp::builder(&pd).cq(&cq).build().unwrap();
     let limit_of = |qp: &Qp<_>| fake.state().qps[&qp.qpn()].sq.rate_limit;
-    // set in RTR it counts from RTS on
+    // of responses it counts in RTR already
     bring(&mut qp, 2);
     qp.change(&limit(1000)).unwrap();
+    assert_eq!(limit_of(&qp), 1000);
     qp.modify(&steps()[3]).unwrap();
     assert_eq!(limit_of(&qp), 1000);
     let before = fake.state().qps[&qp.qpn()].sq;
