@@ -11,6 +11,7 @@ use crate::context::ContextHandle;
 use crate::errno::{Errno, ToErrno, or_minus_one, or_null, status};
 use crate::handle::{Core, Held, Object, Shown, get, object};
 use crate::pd::PdHandle;
+use crate::using::Using;
 
 /// The path that attributes name; its MAC address is found out.
 pub(crate) fn path(card: &Card, attr: &ibv_ah_attr) -> Result<Path, Errno> {
@@ -36,24 +37,18 @@ pub(crate) fn path(card: &Card, attr: &ibv_ah_attr) -> Result<Path, Errno> {
 /// An address handle.
 pub(crate) struct AhHandle {
     shown: Shown<ibv_ah>,
-    ah: Core<Ah>,
-    pd: Held<PdHandle>,
+    ah: Core<Using<Ah, Held<PdHandle>>>,
 }
 
 object!(AhHandle, ibv_ah);
 
 impl AhHandle {
     /// Queue pair `qpn` at its end, for one of protection domain `pd`.
-    pub(crate) fn to(
-        &self,
-        pd: &Held<PdHandle>,
-        qpn: u32,
-        qkey: u32,
-    ) -> Result<Destination, Errno> {
-        if self.pd.pd != pd.pd {
-            return Err(Errno::INVAL);
-        }
-        self.ah.with(|ah| Ok(ah.to(qpn, qkey)))
+    pub(crate) fn to(&self, pd: &PdHandle, qpn: u32, qkey: u32) -> Result<Destination, Errno> {
+        self.ah.with(|ah| match ah.used.pd == pd.pd {
+            true => Ok(ah.to(qpn, qkey)),
+            false => Err(Errno::INVAL),
+        })
     }
 }
 
@@ -66,8 +61,7 @@ fn create(pd: *mut ibv_pd, attr: &ibv_ah_attr) -> Result<*mut ibv_ah, Errno> {
     shown.pd = pd;
     let handle = AhHandle {
         shown: Shown::new(shown),
-        ah: Core::new(ah),
-        pd: held,
+        ah: Core::new(Using::new(ah, held)),
     };
     Ok(AhHandle::registry().add(Arc::new(handle)))
 }
@@ -112,11 +106,13 @@ fn ends(grh: &[u8; 40]) -> Result<(Gid, Gid, u8, u32), Errno> {
     Err(Errno::INVAL)
 }
 
-/// Whether a path is known, for a caller that cannot wait: `EAGAIN` while the peer's address is being resolved.
+/// Where the peer of a path is, for a caller that cannot wait: `EAGAIN` while its address is being resolved. `mac` may be
+/// null.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ferroce_try_resolve(
     context: *mut ibv_context,
     attr: *const ibv_ah_attr,
+    mac: *mut [u8; 6],
 ) -> c_int {
     let find = || {
         let context = get::<ContextHandle>(context)?;
@@ -125,7 +121,12 @@ unsafe extern "C" fn ferroce_try_resolve(
         let found = context.card.try_resolve(grh.sgid_index, Gid(grh.dgid.raw));
         found.map_err(ToErrno::errno)?.ok_or(Errno::AGAIN)
     };
-    status(find().map(drop))
+    status(find().map(|found| {
+        if !mac.is_null() {
+            // SAFETY: the caller gives a place for the address, or null.
+            unsafe { *mac = found.0 };
+        }
+    }))
 }
 
 fn reply(

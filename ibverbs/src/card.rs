@@ -22,6 +22,8 @@ const SLEEP: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(5);
 /// From one look for the answer of a peer to the next.
 const RESOLVE_LOOK: Duration = Duration::from_micros(50);
+/// Completion events handed on in a turn: whoever raises them without end does not keep others from the channels.
+const TURN: usize = 64;
 
 /// Keeps a card from being opened before it is closed: it is open once at a time, and any thread may close it last.
 #[derive(Default)]
@@ -91,6 +93,8 @@ pub(crate) struct Card {
     /// Path MTU that the network takes.
     pub(crate) mtu: Mtu,
     is_simulated: bool,
+    /// The process that opened it: a child of `fork` has its memory, and not its thread.
+    process: u32,
     neighbours: Mutex<Neighbours>,
     /// From the first completion channel on.
     completions: Mutex<Option<Completions>>,
@@ -152,6 +156,7 @@ impl Card {
             context,
             mtu: settings.mtu,
             is_simulated,
+            process: std::process::id(),
             neighbours: Mutex::new(neighbours),
             completions: Mutex::default(),
             receivers,
@@ -168,6 +173,11 @@ impl Card {
         });
         *lock(&card.thread) = Some(thread.map_err(|e| failed(Errno::AGAIN)(&e))?);
         Ok(card)
+    }
+
+    /// This process opened it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// Its time is not the host's.
@@ -232,17 +242,31 @@ impl Card {
         let _ = eventfd::raise(&*self.wake);
     }
 
-    /// What the thread does when it is awake; whether the card is to be asked to tell of frames.
-    fn turn(&self, events: Option<&mut AsyncEvents>) -> bool {
+    /// Hands on completion events, as many as is a turn; whether there may be more.
+    fn hand_on(&self) -> bool {
+        let mut completions = lock(&self.completions);
+        let Some(Completions { channel, .. }) = &mut *completions else {
+            return false;
+        };
+        for _ in 0..TURN {
+            let Some(cqn) = channel.try_event() else {
+                return false;
+            };
+            (self.receivers.completed)(self, cqn);
+        }
+        true
+    }
+
+    /// What the thread does when it is awake; whether there may be more completion events, and whether the card is to be
+    /// asked to tell of frames.
+    fn turn(&self, events: Option<&mut AsyncEvents>) -> (bool, bool) {
         // No interrupt reports the loss of the card; below it becomes an event.
         let _ = self.context.is_lost();
-        if let Some(Completions { channel, .. }) = &mut *lock(&self.completions) {
-            while let Some(cqn) = channel.try_event() {
-                (self.receivers.completed)(self, cqn);
-            }
-        }
+        let is_more = self.hand_on();
         lock(&self.neighbours).poll();
-        let Some(events) = events else { return false };
+        let Some(events) = events else {
+            return (is_more, false);
+        };
         let mut is_reported = false;
         while let Some(event) = events.try_event() {
             if event == AsyncEvent::Exception {
@@ -251,7 +275,7 @@ impl Card {
                 (self.receivers.deliver)(self, event);
             }
         }
-        is_reported
+        (is_more, is_reported)
     }
 }
 
@@ -261,7 +285,7 @@ fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents>) {
     loop {
         let Some(card) = card.upgrade() else { return };
         eventfd::clear(&*card.wake);
-        let is_reported = card.turn(events.as_mut());
+        let (is_more, is_reported) = card.turn(events.as_mut());
         if events.is_some() && (is_reported || !is_armed) {
             // At once if a frame came meanwhile.
             lock(&card.neighbours).arm();
@@ -279,7 +303,11 @@ fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents>) {
                 .map(|events| PollFd::from_borrowed_fd(events.as_fd(), PollFlags::IN)),
         );
         fds.extend(completions.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
-        let sleep = if events.is_some() { SLEEP } else { LOOK };
+        let sleep = match (is_more, &events) {
+            (true, _) => Duration::ZERO,
+            (false, Some(_)) => SLEEP,
+            (false, None) => LOOK,
+        };
         let sleep = Timespec::try_from(sleep).ok();
         // An interrupted sleep is a short one.
         let _ = poll(&mut fds, sleep.as_ref());

@@ -138,11 +138,15 @@ impl Device {
         self.shown.get()
     }
 
-    /// Opens the card, or shares it with the contexts that have it open.
+    /// Opens the card, or shares it with the contexts that have it open. `EBUSY` in a child of `fork` while they are the
+    /// parent's.
     pub(crate) fn open(&self, receivers: Receivers) -> Result<Arc<Card>, Errno> {
         let mut place = lock(&self.card);
         if let Some(card) = place.upgrade() {
-            return Ok(card);
+            return match card.is_own() {
+                true => Ok(card),
+                false => Err(Errno::BUSY),
+            };
         }
         let entry = self.gate.enter();
         let card = Card::open(&self.name, &self.settings, entry, receivers)?;

@@ -26,6 +26,7 @@ mod srq;
 mod symbols;
 mod text;
 mod turn;
+mod using;
 
 use ferroce_cabi::{abi, handle, mailbox};
 pub use symbols::{SYMBOLS, version_script};

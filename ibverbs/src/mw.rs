@@ -10,12 +10,12 @@ use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::handle::{Core, Held, Object, Shown, get, object};
 use crate::mr::{self, MrHandle};
 use crate::pd::PdHandle;
+use crate::using::Using;
 
 /// A memory window.
 pub(crate) struct MwHandle {
     shown: Shown<ibv_mw>,
-    core: Core<Mw>,
-    _pd: Held<PdHandle>,
+    core: Core<Using<Mw, Held<PdHandle>>>,
 }
 
 object!(MwHandle, ibv_mw);
@@ -38,8 +38,7 @@ pub(crate) extern "C" fn alloc_mw(pd: *mut ibv_pd, mw_type: c_int) -> *mut ibv_m
         };
         let handle = MwHandle {
             shown: Shown::new(shown),
-            core: Core::new(mw),
-            _pd: held,
+            core: Core::new(Using::new(mw, held)),
         };
         Ok(MwHandle::registry().add(Arc::new(handle)))
     };

@@ -9,7 +9,7 @@ use ferroce_driver::Pd;
 use crate::abi::{Zero, ibv_context, ibv_parent_domain_init_attr, ibv_pd};
 use crate::context::Opened;
 use crate::errno::{Errno, or_null, status};
-use crate::handle::{Held, Object, Shown, Used, Users, get, object};
+use crate::handle::{Core, Held, Object, Shown, Used, Users, get, object};
 
 /// A protection domain.
 pub(crate) struct PdHandle {
@@ -18,7 +18,7 @@ pub(crate) struct PdHandle {
     pub(crate) context: Opened,
     users: Users,
     /// The domain that a parent domain is made of.
-    _of: Option<Held<PdHandle>>,
+    of: Core<Option<Held<PdHandle>>>,
 }
 
 object!(PdHandle, ibv_pd, used);
@@ -46,7 +46,7 @@ fn add(
         pd,
         context: opened,
         users: Users::default(),
-        _of: of,
+        of: Core::new(of),
     };
     PdHandle::registry().add(Arc::new(pd))
 }
@@ -79,7 +79,7 @@ extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
         let pd = get::<PdHandle>(pd)?;
         pd.check_unused()?;
         PdHandle::registry().remove(&pd);
-        Ok(())
+        pd.of.destroy()
     };
     status(dealloc())
 }

@@ -12,13 +12,14 @@ use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::handle::{Acks, Core, Held, Object, Shown, Used, Users, get, object};
 use crate::list;
 use crate::pd::PdHandle;
+use crate::using::Using;
 
 /// A shared receive queue.
 pub(crate) struct SrqHandle {
     shown: Shown<ibv_srq>,
-    pub(crate) srq: Core<Srq>,
+    pub(crate) srq: Core<Using<Srq, Held<PdHandle>>>,
     pub(crate) number: u32,
-    pd: Held<PdHandle>,
+    pd: Arc<PdHandle>,
     max_wr: u32,
     max_sge: u32,
     /// That is armed; 0 once it was reached.
@@ -33,10 +34,22 @@ impl SrqHandle {
     pub(crate) fn context(&self) -> &Opened {
         &self.pd.context
     }
+
+    /// Arms a limit. It shows first: the event that ends it may come at once.
+    fn arm(&self, srq: &mut Srq, limit: u16) -> Result<(), Errno> {
+        let new = limit.into();
+        let before = self.limit.swap(new, Ordering::Relaxed);
+        srq.arm(limit).map_err(ToErrno::errno).inspect_err(|_| {
+            // Unless the limit before was reached meanwhile.
+            let relaxed = Ordering::Relaxed;
+            let _ = self.limit.compare_exchange(new, before, relaxed, relaxed);
+        })
+    }
 }
 
 fn create(pd: *mut ibv_pd, init: &mut ibv_srq_init_attr) -> Result<*mut ibv_srq, Errno> {
-    let held = Held::<PdHandle>::get(pd)?;
+    let domain = get::<PdHandle>(pd)?;
+    let held = Held::new(domain.clone());
     let asked = &mut init.attr;
     let srq = held.pd.create_srq(asked.max_wr, asked.max_sge.max(1));
     let srq = srq.map_err(ToErrno::errno)?;
@@ -52,8 +65,8 @@ fn create(pd: *mut ibv_pd, init: &mut ibv_srq_init_attr) -> Result<*mut ibv_srq,
     let handle = SrqHandle {
         shown: Shown::new(shown),
         number: srq.srqn(),
-        srq: Core::new(srq),
-        pd: held,
+        srq: Core::new(Using::new(srq, held)),
+        pd: domain,
         max_wr: asked.max_wr,
         max_sge: asked.max_sge,
         limit: AtomicU32::new(0),
@@ -87,10 +100,7 @@ unsafe extern "C" fn ibv_modify_srq(
             // SAFETY: the caller gives the attributes that the mask names.
             let limit = unsafe { (*attr).srq_limit };
             let code = u16::try_from(limit).map_err(|_| Errno::INVAL)?;
-            handle
-                .srq
-                .with(|srq| srq.arm(code).map_err(ToErrno::errno))?;
-            handle.limit.store(limit, Ordering::Relaxed);
+            handle.srq.with(|srq| handle.arm(srq, code))?;
         }
         Ok(())
     };

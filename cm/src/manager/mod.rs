@@ -58,6 +58,8 @@ pub enum CmEvent {
     Established,
     /// The peer's queue pair of datagrams.
     SidrRepReceived(Box<SidrRep>),
+    /// The peer has none, or said no: the status of its answer, and its data.
+    SidrRefused(u8, Box<[u8; 136]>),
     /// The peer said no: the reason, and its data.
     Rejected(u16, Box<[u8; 148]>),
     /// The peer did not answer.

@@ -277,11 +277,7 @@ impl Manager {
         }
         let event = match rep.status {
             0 => CmEvent::SidrRepReceived(Box::new(rep)),
-            status => {
-                let mut private = [0; 148];
-                private[..136].copy_from_slice(&rep.private);
-                CmEvent::Rejected(status.into(), Box::new(private))
-            }
+            status => CmEvent::SidrRefused(status, Box::new(rep.private)),
         };
         self.end(id, event);
     }

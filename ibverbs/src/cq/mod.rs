@@ -15,6 +15,7 @@ use crate::context::Opened;
 use crate::errno::{Errno, ToErrno, or_null, status};
 use crate::handle::{Acks, Core, Held, Object, Shown, Used, Users, get, object};
 use crate::turn::Turn;
+use crate::using::Using;
 use channel::Channel;
 pub(crate) use channel::completed;
 use convert::convert;
@@ -26,11 +27,11 @@ const BATCH: usize = 16;
 /// A completion queue.
 pub(crate) struct CqHandle {
     shown: Shown<ibv_cq_ex>,
-    pub(crate) cq: Core<Cq>,
+    pub(crate) cq: Core<Using<Cq, Option<Held<Channel>>>>,
     /// Its number in the card.
     pub(crate) number: u32,
     pub(crate) context: Opened,
-    pub(crate) channel: Option<Held<Channel>>,
+    pub(crate) channel: Option<Arc<Channel>>,
     users: Users,
     /// Completion events.
     pub(crate) events: Acks,
@@ -64,12 +65,13 @@ fn create(make: &Make, mut shown: ibv_cq_ex) -> Result<*mut ibv_cq, Errno> {
     if make.vector != 0 {
         return Err(Errno::INVAL);
     }
-    let held = match make.channel.is_null() {
+    let channel = match make.channel.is_null() {
         true => None,
-        false => Some(Held::<Channel>::get(make.channel)?),
+        false => Some(get::<Channel>(make.channel)?),
     };
+    let held = channel.clone().map(Held::new);
     let device = &opened.card.context;
-    let cq = match &held {
+    let cq = match &channel {
         None => device.create_cq(make.entries).map_err(ToErrno::errno)?,
         Some(_) => opened.card.with_completions(|channel| {
             device
@@ -87,9 +89,9 @@ fn create(make: &Make, mut shown: ibv_cq_ex) -> Result<*mut ibv_cq, Errno> {
     let handle = CqHandle {
         shown: Shown::new(shown),
         number: cq.cqn(),
-        cq: Core::new(cq),
+        cq: Core::new(Using::new(cq, held)),
         context: opened,
-        channel: held,
+        channel,
         users: Users::default(),
         events: Acks::default(),
         failures: Acks::default(),

@@ -20,23 +20,25 @@ use crate::handle::{Acks, Core, Held, Object, Shown, get, object};
 use crate::pd::PdHandle;
 use crate::srq::SrqHandle;
 use crate::turn::Turn;
+use crate::using::Using;
 use batch::Batch;
 pub(crate) use extended::create_qp_ex;
 pub(crate) use modify::modify_qp_rate_limit;
 pub(crate) use post::{bind_mw, post_recv, post_send};
 
+/// What a queue pair uses.
+type Uses = (Held<PdHandle>, [Held<CqHandle>; 2], Option<Held<SrqHandle>>);
+
 /// A queue pair.
 pub(crate) struct QpHandle {
     shown: Shown<ibv_qp_ex>,
-    pub(crate) qp: Core<Qp>,
+    pub(crate) qp: Core<Using<Qp, Uses>>,
     pub(crate) number: u32,
     /// As it was made, with the sizes it got.
     init: ibv_qp_init_attr,
     /// Attributes as they were set. Whoever has their lock may take that of `qp`, not the other way round.
     attr: Mutex<ibv_qp_attr>,
-    pd: Held<PdHandle>,
-    _cqs: [Held<CqHandle>; 2],
-    _srq: Option<Held<SrqHandle>>,
+    pd: Arc<PdHandle>,
     pub(crate) events: Acks,
     /// The transition to SQD asked for an event when the send queue has drained.
     pub(crate) reports_drained: AtomicBool,
@@ -102,7 +104,8 @@ fn create(
     operations: u64,
     is_gsi: bool,
 ) -> Result<*mut ibv_qp, Errno> {
-    let held = Held::<PdHandle>::get(pd)?;
+    let domain = get::<PdHandle>(pd)?;
+    let held = Held::new(domain.clone());
     let send = Held::<CqHandle>::get(init.send_cq)?;
     let recv = Held::<CqHandle>::get(init.recv_cq)?;
     let srq = match init.srq.is_null() {
@@ -151,13 +154,11 @@ fn create(
     attr.cap = init.cap;
     let handle = QpHandle {
         shown: Shown::new(shown),
-        qp: Core::new(qp),
+        qp: Core::new(Using::new(qp, (held, [send, recv], srq))),
         number,
         init: *init,
         attr: Mutex::new(attr),
-        pd: held,
-        _cqs: [send, recv],
-        _srq: srq,
+        pd: domain,
         events: Acks::default(),
         reports_drained: AtomicBool::default(),
         operations,

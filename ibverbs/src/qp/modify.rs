@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
-use ferroce_driver::{ChangeAttr, InitAttr, Mtu, Qp, QpAttr, QpState, RtrAttr, RtsAttr};
+use ferroce_driver::{ChangeAttr, InitAttr, Mtu, QpAttr, QpState, RtrAttr, RtsAttr};
 
 use super::QpHandle;
 use crate::abi::*;
@@ -211,7 +211,7 @@ impl QpHandle {
             true => Some(QpAttr::Init(Self::init_attr(&attr)?)),
             false => None,
         };
-        let state = self.qp.with(|qp: &mut Qp| {
+        let state = self.qp.with(|qp| {
             // What may fail without a change of state comes first.
             if let Some(changes) = changes.filter(|changes| *changes != ChangeAttr::default()) {
                 qp.change(&changes).map_err(ToErrno::errno)?;

@@ -72,6 +72,18 @@ static void srq_limit(struct ibv_context *context, struct ibv_pd *pd, struct ibv
 	event(context, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
 	MUST(ibv_query_srq(srq, &limit) == 0);
 	expect("the limit was reached", limit.srq_limit, 0);
+	/* Less than that is left already: the event comes while the limit is armed. */
+	for (int i = 0; i < 50; i++) {
+		limit.srq_limit = 2;
+		MUST(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == 0);
+		event(context, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
+		MUST(ibv_query_srq(srq, &limit) == 0);
+		expect("the limit was reached at once", limit.srq_limit, 0);
+	}
+	limit.srq_limit = 10000;
+	REFUSED(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), EINVAL);
+	MUST(ibv_query_srq(srq, &limit) == 0);
+	expect("a limit that is refused", limit.srq_limit, 0);
 	MUST(ibv_modify_qp(qp, &error, IBV_QP_STATE) == 0);
 	event(context, IBV_EVENT_QP_LAST_WQE_REACHED, qp);
 	/* Of the way from RTS to RESET nothing is told, and nothing when it goes. */

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use ferroce_cabi::handle::Object;
 
-use crate::abi::*;
 use crate::errno::{Errno, or_minus_one};
 use crate::id::{Channel, CmId, Event};
 
@@ -39,7 +38,6 @@ fn complete(id: &Arc<CmId>) -> Result<(), Errno> {
     };
     acknowledge_last(id);
     let event = next(&channel)?;
-    let kind = event.kind();
     let event = event.give();
     // SAFETY: structures of this library.
     let status = unsafe {
@@ -48,8 +46,9 @@ fn complete(id: &Arc<CmId>) -> Result<(), Errno> {
     };
     match status {
         0 => Ok(()),
-        _ if kind == RDMA_CM_EVENT_REJECTED => Err(Errno::CONNREFUSED),
-        status => Err(Errno::from_raw_os_error(status.abs())),
+        // What the peer said, which is no error number.
+        1.. => Err(Errno::CONNREFUSED),
+        status => Err(Errno::from_raw_os_error(-status)),
     }
 }
 

@@ -71,6 +71,22 @@ fn take(space: PortSpace, wanted: u16, holder: Holder) -> Result<u16, Errno> {
     Ok(port)
 }
 
+/// Makes a port no longer reusable, which it must be for no other holder: as Linux has it for listeners (`rdma_listen`).
+fn claim(space: PortSpace, port: u16, holder: Holder) -> Result<Holder, Errno> {
+    let alone = Holder {
+        is_reusable: false,
+        ..holder
+    };
+    let mut ports = lock(&PORTS);
+    let holders = ports.get_mut(&(space, port)).ok_or(Errno::INVAL)?;
+    let own = holders.iter().position(|held| *held == holder);
+    let own = own.ok_or(Errno::INVAL)?;
+    let mut others = holders.iter().enumerate().filter(|(at, _)| *at != own);
+    others.try_for_each(|(_, other)| alone.check(other))?;
+    holders[own] = alone;
+    Ok(alone)
+}
+
 /// All of a range once, from a place on.
 trait CycleFrom {
     fn cycle_from(self, first: usize) -> impl Iterator<Item = u16>;
@@ -202,6 +218,14 @@ impl CmId {
         inner.held_port = Some((port, holder));
         address.set_port(port);
         self.show_local(inner, address);
+        Ok(())
+    }
+
+    /// Has the port alone from now on.
+    pub(super) fn hold_alone(&self, inner: &mut Inner) -> Result<(), Errno> {
+        let (port, holder) = inner.held_port.ok_or(Errno::INVAL)?;
+        inner.held_port = Some((port, claim(self.space, port, holder)?));
+        inner.is_reusable = false;
         Ok(())
     }
 
@@ -339,5 +363,24 @@ mod tests {
         }
         let both = holder("::", false, false);
         assert_eq!(both.check(&holder("0.0.0.0", true, false)), none);
+    }
+
+    #[test]
+    fn a_port_has_one_listener() {
+        const PORT: u16 = 7;
+        let space = PortSpace::Tcp;
+        let reused = |last| Holder {
+            ip: Ipv4Addr::new(10, 0, 0, last).into(),
+            is_one_family: true,
+            is_reusable: true,
+        };
+        for last in [1, 1, 2] {
+            assert_eq!(take(space, PORT, reused(last)), Ok(PORT));
+        }
+        // Two have the one address, one has another.
+        assert_eq!(claim(space, PORT, reused(1)).err(), Some(Errno::ADDRINUSE));
+        assert!(claim(space, PORT, reused(2)).is_ok_and(|alone| !alone.is_reusable));
+        assert_eq!(take(space, PORT, reused(2)), Err(Errno::ADDRINUSE));
+        assert_eq!(take(space, PORT, reused(1)), Ok(PORT));
     }
 }

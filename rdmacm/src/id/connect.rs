@@ -86,6 +86,7 @@ impl CmId {
         let Some(local) = inner.local.filter(|_| inner.phase == Phase::Bound) else {
             return Err(Errno::INVAL);
         };
+        self.hold_alone(&mut inner)?;
         let is_any = local.ip().is_unspecified();
         let family = match (local.is_ipv4(), inner.is_v6_only) {
             (true, _) => Family::V4,

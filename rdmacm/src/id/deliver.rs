@@ -118,6 +118,14 @@ pub(super) fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
             };
             (Phase::Failed, RDMA_CM_EVENT_REJECTED, details)
         }
+        // So rdma_get_cm_event(3) has it.
+        CmEvent::SidrRefused(code, private) => {
+            let details = Details {
+                private: private.to_vec(),
+                ..status(code.into())
+            };
+            (Phase::Failed, RDMA_CM_EVENT_UNREACHABLE, details)
+        }
         CmEvent::Unreachable => (
             Phase::Failed,
             RDMA_CM_EVENT_UNREACHABLE,

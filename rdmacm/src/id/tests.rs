@@ -67,6 +67,29 @@ fn an_event_is_there_with_its_state() {
     assert_eq!(channel.take().unwrap().kind(), RDMA_CM_EVENT_UNREACHABLE);
 }
 
+/// So rdma_get_cm_event(3) has it; the reason of a connection is told as such.
+#[test]
+fn the_status_of_a_question_for_datagrams_is_told() {
+    let (channel, id) = pair();
+    for (event, kind) in [
+        (
+            cm::CmEvent::SidrRefused(2, Box::new([7; 136])),
+            RDMA_CM_EVENT_UNREACHABLE,
+        ),
+        (
+            cm::CmEvent::Rejected(2, Box::new([7; 148])),
+            RDMA_CM_EVENT_REJECTED,
+        ),
+    ] {
+        id.lock().phase = Phase::Connecting;
+        deliver::deliver_to(&id, event);
+        let event = channel.take().unwrap();
+        // SAFETY: what the event shows.
+        let status = unsafe { (*event.shown()).status };
+        assert_eq!((event.kind(), status), (kind, 2));
+    }
+}
+
 /// As rdma-core's library fills in a request without parameters (`ucma_copy_conn_param_to_kern`).
 #[test]
 fn a_program_that_asks_for_nothing_gets_no_flow_control() {

@@ -32,6 +32,14 @@ const UNSENT: usize = 256;
 /// Peers with an address handle.
 const PEERS: usize = 32;
 
+/// A peer with an address handle.
+struct Peer {
+    address: Address,
+    /// The MAC address that the handle has.
+    mac: [u8; 6],
+    ah: *mut ibv_ah,
+}
+
 /// Memory into which the card writes.
 type Slots = Box<[UnsafeCell<[u8; SLOT_BYTES]>]>;
 
@@ -46,7 +54,7 @@ pub(super) struct Gsi {
     slots: Slots,
     lkey: u32,
     /// The one used last is the last.
-    peers: Vec<(Address, *mut ibv_ah)>,
+    peers: Vec<Peer>,
     /// Messages whose sends did not complete.
     sending: u32,
     /// Messages to peers of which it is not known yet where they are.
@@ -228,7 +236,7 @@ impl Gsi {
     /// connection manager repeats a request without an answer.
     pub(super) fn send(&mut self, to: Address, mad: &[u8; MAD_BYTES]) {
         let is_full = self.unsent.len() >= UNSENT;
-        let is_known = || self.peers.iter().any(|(known, _)| *known == to);
+        let is_known = || self.peers.iter().any(|peer| peer.address == to);
         // Each new peer is asked for by broadcasts, and takes a place among the neighbours.
         let sent = match is_full && !is_known() {
             true => Err(Errno::NOBUFS),
@@ -293,29 +301,39 @@ impl Gsi {
         self.sending == 0 && self.unsent.is_empty()
     }
 
-    /// The address handle of a peer; `EAGAIN` if there cannot be one yet.
+    /// The address handle of a peer, which may have moved since; `EAGAIN` if there cannot be one yet.
     fn peer(&mut self, to: Address) -> Result<*mut ibv_ah, Errno> {
-        if let Some(at) = self.peers.iter().position(|(known, _)| *known == to) {
-            let peer = self.peers.remove(at);
-            self.peers.push(peer);
-            return Ok(peer.1);
-        }
         let mut attr = super::path(to);
-        // SAFETY: the device, and a path.
-        success(unsafe { ferroce_try_resolve(self.context, &raw const attr) })?;
-        if self.peers.len() == PEERS {
-            // Messages on their way still need theirs.
-            if self.sending > 0 {
-                return Err(Errno::AGAIN);
-            }
-            let (_, oldest) = self.peers.remove(0);
-            // SAFETY: nothing uses it.
-            success(unsafe { ibv_destroy_ah(oldest) })?;
+        let mut mac = [0; 6];
+        // SAFETY: the device, a path, and a place for the MAC address.
+        success(unsafe { ferroce_try_resolve(self.context, &raw const attr, &raw mut mac) })?;
+        let known = self.peers.iter().position(|peer| peer.address == to);
+        if let Some(at) = known.filter(|at| self.peers[*at].mac == mac) {
+            let peer = self.peers.remove(at);
+            let ah = peer.ah;
+            self.peers.push(peer);
+            return Ok(ah);
+        }
+        // A handle to where the peer was, or the one used longest ago, makes room.
+        let is_full = self.peers.len() == PEERS;
+        if let Some(at) = known.or(is_full.then_some(0)) {
+            self.forget(at)?;
         }
         // SAFETY: the domain of this, and a path.
         let ah = pointer(unsafe { ibv_create_ah(self.pd, &raw mut attr) })?;
-        self.peers.push((to, ah));
+        let address = to;
+        self.peers.push(Peer { address, mac, ah });
         Ok(ah)
+    }
+
+    /// Destroys the address handle of a peer; `EAGAIN` while messages are on their way, which still need theirs.
+    fn forget(&mut self, at: usize) -> Result<(), Errno> {
+        if self.sending > 0 {
+            return Err(Errno::AGAIN);
+        }
+        let Peer { ah, .. } = self.peers.remove(at);
+        // SAFETY: nothing uses it.
+        success(unsafe { ibv_destroy_ah(ah) })
     }
 }
 

@@ -120,13 +120,17 @@ pub(crate) struct Receivers {
     pub(crate) device_is_gone: fn(),
 }
 
-/// The port, which the first call opens. `ENODEV` if there is no device.
+/// The port, which the first call opens. `ENODEV` if there is no device, `EBUSY` in a child of `fork` if it is the parent's.
 pub(crate) fn open(receivers: Receivers) -> Result<&'static Port, Errno> {
-    *OPENED.get_or_init(|| {
+    let port = (*OPENED.get_or_init(|| {
         let port: &'static Port = Box::leak(Box::new(Port::open(receivers)?));
         port.run()?;
         Ok(port)
-    })
+    }))?;
+    match port.is_own() {
+        true => Ok(port),
+        false => Err(Errno::BUSY),
+    }
 }
 
 impl Port {
@@ -162,6 +166,11 @@ impl Port {
                 drained: Mutex::default(),
             })
         }
+    }
+
+    /// This process opened it.
+    fn is_own(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// Starts the thread.
@@ -233,7 +242,7 @@ impl Port {
     fn ask(&self, peer: Address) -> Result<(), Errno> {
         let attr = path(peer);
         // SAFETY: the device, and a path.
-        success(unsafe { ferroce_try_resolve(self.context, &raw const attr) })
+        success(unsafe { ferroce_try_resolve(self.context, &raw const attr, ptr::null_mut()) })
     }
 
     fn serve(&self, gsi: &mut Gsi) -> Result<(), Errno> {
@@ -291,7 +300,7 @@ impl Port {
 /// The process ends: its peers get a message and have some time to answer. A child of `fork` has no connections.
 extern "C" fn linger() {
     let Some(Ok(port)) = OPENED.get() else { return };
-    if port.process != std::process::id() {
+    if !port.is_own() {
         return;
     }
     lock(&port.drained).is_asked = true;

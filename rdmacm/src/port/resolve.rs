@@ -54,8 +54,9 @@ impl Resolver {
         self.wanted.is_empty()
     }
 
-    /// Asks for as many as is a turn. `ask` says whether one is found, with `EAGAIN` that it may be yet, with any other
-    /// error that it is not and that the next call asks again. Answers those that are found, or whose time is over.
+    /// Asks for as many as is a turn. `ask` says whether one is found, with `EAGAIN` that it may be yet, with
+    /// `EHOSTUNREACH` that it is not and that the next call asks again, with any other error that it never will be.
+    /// Answers those that are found or never will be, or whose time is over.
     pub(super) fn turn(
         &mut self,
         now: Duration,
@@ -71,10 +72,10 @@ impl Resolver {
                     wanted.is_asked = true;
                     self.wanted.push_back(wanted);
                 }
-                Err(_) if wanted.is_asked && wanted.until <= now => {
-                    done.push((wanted.answer, false));
+                Err(Errno::HOSTUNREACH) if !wanted.is_asked || now < wanted.until => {
+                    self.wanted.push_back(wanted);
                 }
-                Err(_) => self.wanted.push_back(wanted),
+                Err(_) => done.push((wanted.answer, false)),
             }
         }
         done
@@ -145,6 +146,15 @@ mod tests {
         assert_eq!(turn(2, Err(Errno::HOSTUNREACH)), [false, false]);
         assert!(turn(9, Err(Errno::AGAIN)).is_empty());
         assert_eq!(turn(9, Ok(())), [true]);
+        assert!(resolver.is_idle());
+    }
+
+    /// Such as 127.0.0.1, which is the address of no host on the wire: no question is ever on its way.
+    #[test]
+    fn a_peer_that_cannot_be_asked_for_is_given_up_at_once() {
+        let mut resolver = wants(1..4);
+        let done = resolver.turn(Duration::ZERO, |_| Err(Errno::INVAL));
+        assert!(done.len() == 3 && done.iter().all(|(_, is_found)| !is_found));
         assert!(resolver.is_idle());
     }
 

@@ -50,8 +50,11 @@ unsafe extern "C" {
         pd: *mut ibv_pd,
         init: *mut ibv_qp_init_attr,
     ) -> *mut ibv_qp;
-    pub(crate) fn ferroce_try_resolve(context: *mut ibv_context, attr: *const ibv_ah_attr)
-    -> c_int;
+    pub(crate) fn ferroce_try_resolve(
+        context: *mut ibv_context,
+        attr: *const ibv_ah_attr,
+        mac: *mut [u8; 6],
+    ) -> c_int;
     pub(crate) fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask: c_int) -> c_int;
     pub(crate) fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int;
     pub(crate) fn ibv_create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah;

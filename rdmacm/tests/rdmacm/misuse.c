@@ -118,13 +118,56 @@ static void wrong_states(struct rdma_event_channel *channel)
 	MUST(!rdma_destroy_id(other));
 }
 
+/* An identifier of a port that others may have too. */
+static struct rdma_cm_id *reusing(struct rdma_event_channel *channel, struct sockaddr_in *own)
+{
+	struct rdma_cm_id *id;
+	int one = 1;
+
+	MUST(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	MUST(!rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, sizeof one));
+	MUST(!rdma_bind_addr(id, (struct sockaddr *)own));
+	return id;
+}
+
+/* A port that many have is not listened at, and one that is listened at is nobody else's. */
+static void one_listener(struct rdma_event_channel *channel)
+{
+	struct sockaddr_in own = at("10.0.0.1", 5002);
+	struct rdma_cm_id *id = reusing(channel, &own), *other = reusing(channel, &own);
+
+	MINUS_ONE(rdma_listen(id, 1), EADDRINUSE);
+	MUST(!rdma_destroy_id(other));
+	MUST(!rdma_listen(id, 1));
+	MUST(!rdma_create_id(channel, &other, NULL, RDMA_PS_TCP));
+	MINUS_ONE(rdma_bind_addr(other, (struct sockaddr *)&own), EADDRINUSE);
+	MUST(!rdma_destroy_id(other));
+	MUST(!rdma_destroy_id(id));
+}
+
+/* Addresses that no host on the wire has: nobody is asked. */
+static void no_hosts(struct rdma_event_channel *channel)
+{
+	const char *ips[] = { "127.0.0.1", "255.255.255.255" };
+
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in to = at(ips[i], 1);
+		struct rdma_cm_id *id;
+
+		MUST(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+		MUST(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 600000));
+		MUST(event(channel, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT) == id);
+		MUST(!rdma_destroy_id(id));
+	}
+}
+
 /* Brings an identifier to where it may connect. */
-static struct rdma_cm_id *routed(struct rdma_event_channel *channel, int port)
+static struct rdma_cm_id *routed_in(struct rdma_event_channel *channel, enum rdma_port_space space, int port)
 {
 	struct sockaddr_in to = at("10.0.0.1", port);
 	struct rdma_cm_id *id;
 
-	MUST(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	MUST(!rdma_create_id(channel, &id, NULL, space));
 	MUST(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 2000));
 	MUST(event(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0) == id);
 	MUST(id->verbs && id->port_num == 1);
@@ -132,6 +175,11 @@ static struct rdma_cm_id *routed(struct rdma_event_channel *channel, int port)
 	MUST(event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0) == id);
 	MUST(id->route.num_paths == 1 && id->route.path_rec->mtu == IBV_MTU_1024);
 	return id;
+}
+
+static struct rdma_cm_id *routed(struct rdma_event_channel *channel, int port)
+{
+	return routed_in(channel, RDMA_PS_TCP, port);
 }
 
 static struct ibv_qp *give_qp(struct rdma_cm_id *id)
@@ -175,6 +223,10 @@ static void to_itself(struct rdma_event_channel *channel)
 	client = routed(channel, 6001);
 	MUST(!rdma_connect(client, NULL));
 	MUST(event(channel, RDMA_CM_EVENT_REJECTED, 8) == client);
+	MUST(!rdma_destroy_id(client));
+	client = routed_in(channel, RDMA_PS_UDP, 6001);
+	MUST(!rdma_connect(client, NULL));
+	MUST(event(channel, RDMA_CM_EVENT_UNREACHABLE, 1) == client);
 	MUST(!rdma_destroy_id(client));
 
 	/* More data than a request holds. */
@@ -282,7 +334,20 @@ static void looked_for(struct rdma_event_channel *channel)
 		MUST(!rdma_destroy_id(ids[i]));
 }
 
-/* A child that ends has no connections, and waits for nobody. */
+/* A child has no connections, does not get the card of its parent, and waits for nobody when it ends. */
+static void in_child(void)
+{
+	struct ibv_device **list;
+	struct rdma_cm_id *id;
+
+	wrong = 0;
+	MUST(list = ibv_get_device_list(NULL));
+	NO_POINTER(ibv_open_device(list[0]), EBUSY);
+	ibv_free_device_list(list);
+	MINUS_ONE(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), EBUSY);
+	exit(wrong);
+}
+
 static void forked(void)
 {
 	time_t start = time(NULL);
@@ -292,7 +357,7 @@ static void forked(void)
 	fflush(stdout);
 	MUST((child = fork()) >= 0);
 	if (!child)
-		exit(0);
+		in_child();
 	MUST(waitpid(child, &status, 0) == child);
 	expect("end of a child", status, 0);
 	if (time(NULL) - start > 5)
@@ -311,6 +376,8 @@ int main(void)
 	rdma_free_devices(devices);
 	garbage();
 	wrong_states(channel);
+	one_listener(channel);
+	no_hosts(channel);
 	names();
 	looked_for(channel);
 	to_itself(channel);

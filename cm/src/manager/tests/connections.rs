@@ -264,7 +264,7 @@ fn services_of_datagrams_are_found() {
     );
     let req = asked(&world, 1);
     let a = world.sides[0].find(world.now, address(1), req);
-    assert!(matches!(world.next(0), (id, CmEvent::Rejected(1, _)) if id == a));
+    assert!(matches!(world.next(0), (id, CmEvent::SidrRefused(1, _)) if id == a));
     while world.wait() {}
     world.assert_empty();
 }

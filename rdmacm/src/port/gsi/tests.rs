@@ -112,6 +112,22 @@ impl Bench {
         self.gsi.unsent.clear();
     }
 
+    /// A peer that moved gets a handle of its own address, once no message needs the one before.
+    fn assert_follows(&mut self) {
+        let [peer] = &mut self.gsi.peers[..] else {
+            panic!("the card itself is the one peer");
+        };
+        let mac = std::mem::take(&mut peer.mac);
+        self.gsi.sending += 1;
+        assert_eq!(self.gsi.peer(Self::own()), Err(Errno::AGAIN));
+        self.gsi.sending -= 1;
+        let ah = self.gsi.peer(Self::own()).unwrap();
+        let [peer] = &self.gsi.peers[..] else {
+            panic!("the handle before is left");
+        };
+        assert_eq!((peer.mac, peer.ah), (mac, ah));
+    }
+
     /// A message that it sends to itself arrives.
     fn assert_served(&mut self) {
         self.gsi.send(Self::own(), &[0x5a; MAD_BYTES]);
@@ -179,5 +195,7 @@ fn what_anybody_sends_or_breaks_does_not_end_it() {
     // Others are served meanwhile.
     bench.assert_served();
     bench.assert_asks_no_more();
+    bench.assert_works();
+    bench.assert_follows();
     bench.assert_works();
 }
