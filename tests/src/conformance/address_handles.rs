@@ -15,6 +15,7 @@ cases! {
     ud_address_handle, UD, "A17.9", "Addresses, hop limit, traffic class, port and tag of a datagram are those of its address handle.";
     ud_address_handle_unknown, UD, "abi wqe", "An address handle beyond the table is a local operation error.";
     ud_address_handle_of_another_domain, UD, "IB1 10.2.3", "An address handle of another protection domain than the queue pair's is a local operation error; nothing is sent. By one of its own it sends again.";
+    ud_address_handle_of_before_reset, UD, "abi regs", "A reset of the card takes all address handles away: the next owner cannot name one.";
     ud_several_destinations, UD, "IB1 9.8.3", "A queue pair sends to any number of others; each WQE names its own.";
 }
 
@@ -73,6 +74,23 @@ fn ud_address_handle_of_another_domain(bench: &mut Bench) {
         check("sent", s.post(&work).len(), sent);
         let status = [status::LOC_QP_OP_ERR, status::SUCCESS][sent];
         check("completions", s.results(), vec![(0, status)]);
+    }
+}
+
+fn ud_address_handle_of_before_reset(bench: &mut Bench) {
+    let mut c = bench.connect(options());
+    let peer = c.b.peer(c.qb);
+    for (written, result) in [(true, status::SUCCESS), (false, status::LOC_QP_OP_ERR)] {
+        if written {
+            c.a.write_ah(3, &peer, |_| {});
+        }
+        c.post(&Work::datagram(&[], 3, 5, QKEY));
+        check("status", c.wait(Side::A).status, result);
+        c.a.restart();
+        c.a.create_cq(6);
+        c.qa = c.a.create_qp(options());
+        let qpn = c.qa;
+        c.a.connect(qpn, &peer);
     }
 }
 

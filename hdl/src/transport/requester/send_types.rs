@@ -34,6 +34,8 @@ payload! {
 
     /// What an address handle is checked for.
     Handle {
+        /// Somebody wrote it since reset.
+        there: Bit,
         /// Kind of its path, see [`lane_of`](crate::bus::path::lane_of).
         path: Bits<2>,
         /// Its protection domain.

@@ -48,6 +48,10 @@ pub struct WqeContext<const Q: usize> {
     images: Ram<SqCtx, Q>,
     paths: Ram<Bits<2>, Q>,
     handles: Ram<Handle, Q>,
+    /// After reset no handle is there: those of the former owner end.
+    sweep: Reg<Bits<Q>>,
+    swept: Reg<Bit>,
+    no_handle: Zero<Handle>,
     path_marks: PathMarks<Q>,
     handle_marks: PathMarks<Q>,
     valid_1: Reg<Bit>,
@@ -77,9 +81,19 @@ impl<const Q: usize> Logic for WqeContext<Q> {
         handles.we = ah_we;
         handles.waddr = image_qpn;
         handles.wdata = Handle {
+            there: true,
             path: kind,
             pd: av_image.pd,
         };
+        // the sweep of `command` is as long, and no command comes before
+        assert!(!ah_we | swept, "an address handle is written in the sweep");
+        if !swept {
+            handles.we = true;
+            handles.waddr = sweep;
+            handles.wdata = no_handle;
+            sweep += 1;
+            swept = sweep.all();
+        }
         path_marks.we = av_we;
         path_marks.number = image_qpn;
         path_marks.av = av_image;
@@ -127,7 +141,7 @@ impl<const Q: usize> Logic for WqeContext<Q> {
                 image: images.rdata,
                 path: paths.rdata,
                 handle: handles.rdata.path,
-                handle_is_own: handles.rdata.pd == images.rdata.pd,
+                handle_is_own: handles.rdata.there & (handles.rdata.pd == images.rdata.pd),
                 path_mark: path_marks.mark,
                 handle_mark: handle_marks.mark,
             };
