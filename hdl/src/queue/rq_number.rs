@@ -117,6 +117,8 @@ impl<const Q: usize> Logic for RqNumber<Q> {
                 number = number.replace_bit(i, false);
             }
         }
+        // what stays of it, whatever shape the queue has later
+        let kept = if head.takes { number } else { whole };
         let found_ready = !found_valid | m.ready;
         let leaves = head_valid
             & (!(head.shared & head.takes) | answers.m.valid)
@@ -125,7 +127,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
         answers.m.ready = leaves & head.shared & head.takes;
         table.we = leaves & head.shared & head.takes;
         table.waddr = head.qpn.low::<Q>();
-        table.wdata = number;
+        table.wdata = kept;
         named.s.valid = leaves & head.numbered;
         named.s.payload = number;
         forward!(numbers <= named.m);
@@ -142,7 +144,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
             head_valid = true;
             head = waiting.m.payload;
             forwarded = leaves & (waiting.m.payload.qpn == head.qpn);
-            written = number;
+            written = kept;
         }
 
         // its address

@@ -106,6 +106,8 @@ impl Setup {
             bench,
         };
         setup.act(|bench, agents| bench.reset(agents));
+        // the sweep of the address handles
+        (0..1 << Q).for_each(|_| setup.step());
         for qpn in 0..1 << Q {
             for (port, we, bytes) in [
                 ("sq_image", "sq_we", ctx(qpn).emit()),

@@ -218,10 +218,13 @@ impl Run {
         let item = item.with("addr", wqe.takes.unwrap_or(wqe.base));
         let item = item.with("list", wqe.list.into());
         self.reads.push(item.with("numbered", wqe.numbered.into()));
-        if let Some(addr) = wqe.takes {
-            self.held.insert(wqe.qpn, number_at(addr));
-        }
         let mask = (1 << wqe.log) - 1;
+        if let Some(addr) = wqe.takes {
+            let number = number_at(addr).map(|number| number & mask);
+            self.held.insert(wqe.qpn, number);
+        }
+        // a flush reads nothing, and knows no shape
+        let mask = if wqe.list { mask } else { u16::MAX };
         let number = self.held[&wqe.qpn].map_or(NO_NUMBER, |number| number & mask);
         if wqe.numbered {
             self.expected_numbers.push_back(number.into());
