@@ -90,7 +90,7 @@ pub struct ClassGate<const K: usize> {
     turn: Dff<Bits<16>>,
     closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
-    /// Classes of which it is not for `no_acks`.
+    /// Classes whose acknowledgements wait for another reason than `no_acks`.
     full: Reg<Bits<CLASSES>>,
     cnp_prio: Dff<Bits<3>>,
     /// Classes that a CNP may be of, with a tag or without.

@@ -67,7 +67,7 @@ pub struct ClassPort<
     pub paused: Signal<Out, Bits<8>>,
     /// Priorities that the peer pauses, in this clock.
     pub pause_req: Signal<In, Bits<8>>,
-    /// Of which nothing is sent any more.
+    /// Priorities whose pause time runs in the MAC, see [`PauseIn`](crate::egress::pause_in::PauseIn).
     pub pause_ack: Signal<Out, Bits<8>>,
     /// Frames.
     pub m_axis: AxisOut<W, K>,

@@ -31,7 +31,7 @@ pub struct PauseIn {
     pub setup: Signal<In, ClassSetup>,
     /// Priorities that the peer pauses, in this clock.
     pub request: Signal<In, Bits<PRIORITIES>>,
-    /// Of which nothing is sent any more.
+    /// Priorities whose pause time runs in the MAC: their class has stopped, or their pause is not obeyed.
     pub acknowledge: Signal<Out, Bits<PRIORITIES>>,
     /// All are paused, by no one's request.
     pub stall: Signal<In, Bit>,

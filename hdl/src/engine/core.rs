@@ -79,7 +79,7 @@ pub struct Core<
     pub classes: Signal<In, ClassSetup>,
     /// Priorities that the peer pauses, in this clock.
     pub pause_req: Signal<In, Bits<8>>,
-    /// Of which nothing is sent any more.
+    /// Priorities whose pause time runs in the MAC, see [`PauseIn`](crate::egress::pause_in::PauseIn).
     pub pause_ack: Signal<Out, Bits<8>>,
     /// Priorities that the peer is to pause.
     pub pause_send: Signal<Out, Bits<8>>,

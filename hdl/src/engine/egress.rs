@@ -49,7 +49,7 @@ pub struct EgressSide<
     pub m_axis_tx: AxisOut<W, K>,
     /// Priorities that the peer pauses, in this clock.
     pub pause_req: Signal<In, Bits<8>>,
-    /// Of which nothing is sent any more.
+    /// Priorities whose pause time runs in the MAC, see [`PauseIn`](crate::egress::pause_in::PauseIn).
     pub pause_ack: Signal<Out, Bits<8>>,
     /// What the host says of CNPs.
     pub notify: Signal<In, NotifySetup>,

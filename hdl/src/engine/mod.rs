@@ -82,7 +82,7 @@ pub struct Engine<
     pub m_axis_tx: AxisOut<W, K>,
     /// Priorities that the peer pauses, as the MAC says, in this clock.
     pub pause_req: Signal<In, Bits<8>>,
-    /// Of which nothing is sent any more: the time of the pause counts.
+    /// Priorities whose pause time runs in the MAC: their class has stopped, or their pause is not obeyed.
     pub pause_ack: Signal<Out, Bits<8>>,
     /// Priorities that the peer is to pause: the MAC sends the frames.
     pub pause_send: Signal<Out, Bits<8>>,
