@@ -46,17 +46,17 @@ mod tests {
     object!(Thing, u64, used);
 
     #[test]
-    fn what_was_used_is_free_though_the_user_is_looked_at() {
+    fn what_was_used_is_free_while_another_thread_holds_the_user() {
         let thing = Arc::new(Thing {
             shown: Shown::new(7),
             users: Users::default(),
         });
         let user = Arc::new(Core::new(Using::new(5, Held::new(thing.clone()))));
-        let looks = user.clone();
-        assert_eq!(looks.with(|part| Ok(**part)), Ok(5));
+        let other = user.clone();
+        assert_eq!(other.with(|part| Ok(**part)), Ok(5));
         assert_eq!(thing.check_unused(), Err(Errno::BUSY));
         assert_eq!(user.destroy(), Ok(()));
         assert_eq!(thing.check_unused(), Ok(()));
-        assert_eq!(looks.with(|_| Ok(())), Err(Errno::INVAL));
+        assert_eq!(other.with(|_| Ok(())), Err(Errno::INVAL));
     }
 }

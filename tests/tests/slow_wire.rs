@@ -173,7 +173,7 @@ fn duplicate(pair: &Pair, qpn: u32) -> Vec<u8> {
             src: pair.b.mac,
             vlan: None,
         },
-        ip: Ip::between(pair.b.gid, pair.a.gid, 0, 0, 64).expect("both are IPv4"),
+        ip: Ip::between(pair.b.gid, pair.a.gid, 0, 0, 64).expect("both are of one family"),
         udp: UdpRepr { src_port: 0xc000 },
         bth: BthRepr::new(Opcode::RcSendOnly, qpn, earlier),
         ext: Extensions::default(),

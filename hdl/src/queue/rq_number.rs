@@ -2,9 +2,8 @@
 //!
 //! The host posts to a shared receive queue by writing the number of a WQE into a ring. A queue pair that takes the next one
 //! has that entry read (`ask`); the number stays in a table, for the next packets of the message, its completion and its
-//! flush. The low bits of the number count wherever a WQE is read, so nothing outside of the queue is. A flush reads none, and its number
-//! is that of the table: what shape the queue has then does not matter. One that
-//! could not be read is [`NO_NUMBER`](ferroce_proto::abi::cq::NO_NUMBER): its WQE is read too, as WQE 0, and is `lost`.
+//! flush. Where a WQE is read the low bits of the number count, so nothing outside of the queue is read. A flush reads no WQE: its
+//! number is that of the table, whatever size the queue has by then. One that could not be read is [`NO_NUMBER`](ferroce_proto::abi::cq::NO_NUMBER): its WQE is read too, as WQE 0, and is `lost`.
 //!
 //! ```text
 //!  s ─┬─► waiting ─► head ─► number: of the answer (takes), else of the table ─► numbers (scatter)
@@ -103,29 +102,30 @@ impl<const Q: usize> Logic for RqNumber<Q> {
         // the number
         answers.s.valid = answer_valid;
         answers.s.payload = answer;
+        let takes = head.shared & head.takes;
         let mut whole = table.rdata;
         if forwarded {
             whole = written;
         }
-        if head.shared & head.takes {
+        if takes {
             whole = answers.m.payload;
         }
         let lost = whole.bit(15);
         let mut number = whole;
         for i in 0..15 {
-            if (head.log <= i) & (head.takes | head.list) & !lost {
+            if (head.log <= i) & (takes | head.list) & !lost {
                 number = number.replace_bit(i, false);
             }
         }
-        // what stays of it, whatever shape the queue has later
-        let kept = if head.takes { number } else { whole };
+        // what stays of it, whatever size the queue has later
+        let kept = if takes { number } else { whole };
         let found_ready = !found_valid | m.ready;
         let leaves = head_valid
-            & (!(head.shared & head.takes) | answers.m.valid)
+            & (!takes | answers.m.valid)
             & (!head.numbered | named.s.ready)
             & (!head.list | found_ready);
-        answers.m.ready = leaves & head.shared & head.takes;
-        table.we = leaves & head.shared & head.takes;
+        answers.m.ready = leaves & takes;
+        table.we = leaves & takes;
         table.waddr = head.qpn.low::<Q>();
         table.wdata = kept;
         named.s.valid = leaves & head.numbered;

@@ -67,9 +67,9 @@ fn an_event_is_there_with_its_state() {
     assert_eq!(channel.take().unwrap().kind(), RDMA_CM_EVENT_UNREACHABLE);
 }
 
-/// So rdma_get_cm_event(3) has it; the reason of a connection is told as such.
+/// So rdma_get_cm_event(3) has it; the reason of a connection comes with REJECTED.
 #[test]
-fn the_status_of_a_question_for_datagrams_is_told() {
+fn a_refused_question_for_datagrams_is_unreachable() {
     let (channel, id) = pair();
     for (event, kind) in [
         (

@@ -317,7 +317,7 @@ impl Gsi {
         // A handle to where the peer was, or the one used longest ago, makes room.
         let is_full = self.peers.len() == PEERS;
         if let Some(at) = known.or(is_full.then_some(0)) {
-            self.forget(at)?;
+            self.destroy_peer(at)?;
         }
         // SAFETY: the domain of this, and a path.
         let ah = pointer(unsafe { ibv_create_ah(self.pd, &raw mut attr) })?;
@@ -327,7 +327,7 @@ impl Gsi {
     }
 
     /// Destroys the address handle of a peer; `EAGAIN` while messages are on their way, which still need theirs.
-    fn forget(&mut self, at: usize) -> Result<(), Errno> {
+    fn destroy_peer(&mut self, at: usize) -> Result<(), Errno> {
         if self.sending > 0 {
             return Err(Errno::AGAIN);
         }

@@ -4,6 +4,7 @@ use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
 use ferroce_sim::random::Pauses;
 
+use super::directed::post_all;
 use super::rig::{Failure, Kind, Post, Rig};
 use super::{ctx, send};
 
@@ -229,19 +230,10 @@ fn a_failure_before_it_goes_on_stays() {
         .flat_map(|d| [0, 30, 60, 100, 1000].map(|g| (d, g)))
     {
         let mut rig = rig(qp_type::UD, 10);
-        for post in [
-            bad(),
-            send(10),
-            send(10),
-            send(10),
-            send(10),
-            send(10),
-            send(10),
-        ] {
-            rig.post(1, post);
-        }
+        let mut posts = [send(10); 7];
+        posts[0] = bad();
         rig.hold = true;
-        rig.ring(1);
+        post_all(&mut rig, &posts);
         rig.run(200);
         rig.modify(1, state::RTS, None);
         rig.run(delay);
@@ -251,8 +243,7 @@ fn a_failure_before_it_goes_on_stays() {
         rig.run(500);
         let before = rig.done(1).len();
         for n in 1..=2 {
-            rig.post(1, send(10));
-            rig.ring(1);
+            post_all(&mut rig, &[send(10)]);
             rig.run(500);
             let done = rig.done(1);
             let last = done.last().map(|&(_, status)| status);
@@ -276,8 +267,7 @@ fn what_was_flushed_is_not_waited_for() {
         },
     ] {
         let mut rig = rig(qp_type::UC, 100);
-        rig.post(1, send(600));
-        rig.ring(1);
+        post_all(&mut rig, &[send(600)]);
         rig.run(60);
         rig.unread(1, 0xff_fffd);
         rig.run(1000);
@@ -285,8 +275,7 @@ fn what_was_flushed_is_not_waited_for() {
         rig.qps[1].next = 3;
         rig.modify(1, state::RTS, None);
         rig.run(100);
-        rig.post(1, kind);
-        rig.ring(1);
+        post_all(&mut rig, &[kind]);
         rig.run(300);
         if !rig.executing.is_empty() {
             rig.executed();
@@ -299,17 +288,14 @@ fn what_was_flushed_is_not_waited_for() {
 #[test]
 fn a_command_to_sqe_flushes_too() {
     let mut rig = rig(qp_type::UC, 1000);
-    rig.post(1, send(10));
-    rig.post(1, send(10));
-    rig.ring(1);
+    post_all(&mut rig, &[send(10), send(10)]);
     rig.run(300);
     rig.modify(1, state::SQE, None);
     rig.run(1500);
     assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED)]);
     rig.modify(1, state::RTS, None);
     rig.run(100);
-    rig.post(1, send(10));
-    rig.ring(1);
+    post_all(&mut rig, &[send(10)]);
     rig.run(1500);
     assert_eq!(rig.done(1)[2..], [(2, 0)]);
 }

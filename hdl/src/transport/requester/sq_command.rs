@@ -27,6 +27,16 @@ pub struct SqCommand {
     no_decision: Zero<SqDecision>,
 }
 
+/// A send queue that leaves SQE: nothing of what was flushed is outstanding any more, and no report of its packets counts.
+#[kernel_fn]
+pub fn without_outstanding(state: SqState, next_psn: Bits<24>) -> SqState {
+    let mut left = state;
+    left.una_psn = next_psn;
+    left.inflight = bits::<24>(0);
+    left.resend = bits::<24>(0);
+    left
+}
+
 impl Logic for SqCommand {
     describe!(
         "sq_command",
@@ -71,9 +81,7 @@ impl Logic for SqCommand {
                         next.flush_end = state.producer;
                     } else {
                         if state.state == SQE {
-                            next.una_psn = state.next_psn;
-                            next.inflight = bits::<24>(0);
-                            next.resend = bits::<24>(0);
+                            next = without_outstanding(next, state.next_psn);
                         }
                         next.closing = false;
                         next.error_status = bits::<8>(0);

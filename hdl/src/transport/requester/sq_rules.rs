@@ -28,7 +28,7 @@ use ferroce_proto::abi::cq::status;
 use super::decision::*;
 use super::event::*;
 use super::sq_answer::SqAnswer;
-use super::sq_command::SqCommand;
+use super::sq_command::{SqCommand, without_outstanding};
 use super::sq_retired::SqRetired;
 use super::sq_start::SqStart;
 use crate::bus::qp_state::{ERR, RTS, SQE};
@@ -162,10 +162,7 @@ impl Logic for SqRules {
         if terms.resumed & !out.enters_error & !((kind == SqEventKind::Command) & sq_event.set) {
             next.state = RTS;
             next.resumes = false;
-            // nothing of what was flushed is outstanding any more, nor told of
-            next.una_psn = state.next_psn;
-            next.inflight = bits::<24>(0);
-            next.resend = bits::<24>(0);
+            next = without_outstanding(next, state.next_psn);
             out.stop = true;
             out.push_ready = true;
         }

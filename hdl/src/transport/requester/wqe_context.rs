@@ -48,7 +48,7 @@ pub struct WqeContext<const Q: usize> {
     images: Ram<SqCtx, Q>,
     paths: Ram<Bits<2>, Q>,
     handles: Ram<Handle, Q>,
-    /// After reset no handle is there: those of the former owner end.
+    /// The address handle that the sweep after reset clears: none of a former owner is left.
     sweep: Reg<Bits<Q>>,
     swept: Reg<Bit>,
     no_handle: Zero<Handle>,
