@@ -137,20 +137,18 @@ impl<B: Backend> Cq<B> {
 
     fn poll_ring(&mut self, wcs: &mut [Wc]) -> usize {
         let Pending { ring, attached } = &*lock(&self.core.pending);
-        let start = ring.consumed();
-        let (mut position, mut taken) = (start, 0);
+        let mut taken = 0;
         while taken < wcs.len() {
+            let position = ring.consumed();
             let Some(bytes) = ring.read(position) else {
                 break;
             };
+            // Before its slot is free: who posts by that must find room here.
+            ring.consume(position + 1);
             if let Some(wc) = self.complete(&Cqe::parse(&bytes), attached) {
                 wcs[taken] = wc;
                 taken += 1;
             }
-            position += 1;
-        }
-        if position != start {
-            ring.consume(position);
         }
         taken
     }

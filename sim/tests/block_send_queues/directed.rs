@@ -49,6 +49,41 @@ fn a_fence_waits_for_reads_and_atomics() {
 }
 
 #[test]
+fn a_fence_waits_for_host_memory() {
+    let mut rig = rig(Wire {
+        write_delay: 3000,
+        ..Wire::default()
+    });
+    // the second fenced message comes when the READ is complete but for its responses
+    post_all(
+        &mut rig,
+        &[
+            read(2000),
+            Post {
+                fence: true,
+                ..send(100)
+            },
+        ],
+    );
+    rig.run(1000);
+    assert_eq!(rig.done(1), good(1));
+    post_all(
+        &mut rig,
+        &[
+            send(10),
+            Post {
+                fence: true,
+                ..send(100)
+            },
+        ],
+    );
+    rig.run(1500);
+    assert_eq!(rig.qps[1].parts.len(), 1);
+    rig.finish(5000);
+    assert_eq!(rig.done(1), good(4));
+}
+
+#[test]
 fn no_more_reads_are_outstanding_than_the_peer_takes() {
     let mut rig = rig(Wire {
         delay: 1000,

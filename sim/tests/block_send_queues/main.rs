@@ -110,6 +110,7 @@ fn lossy(loss: f64, rnr: f64) -> rig::Wire {
     rig::Wire {
         loss,
         rnr,
+        write_delay: 200,
         ..rig::Wire::default()
     }
 }

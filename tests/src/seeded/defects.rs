@@ -45,6 +45,16 @@ pub const DEFECTS: &[Defect] = &[
         )],
     },
     Defect {
+        name: "early_fence",
+        what: "A fenced request does not wait for the responses to the payload writes of the READ in front of it",
+        case: None,
+        changes: &[change(
+            "sq_terms",
+            "assign in_flight = (issued_q - state[SqState_writes +: 16]) < under_way_q;",
+            "1'b0",
+        )],
+    },
+    Defect {
         name: "early_ack",
         what: "An ACK of what was granted and has not left counts",
         case: Some("pause_takes_no_time"),

@@ -68,6 +68,10 @@ pub struct SendQueues<const W: usize, const Q: usize, const O: usize> {
     pub responses: Signal<In, Valid<PaceGrant>>,
     /// The rate of a queue pair changes, for its responses.
     pub rate: Signal<Out, Valid<PaceRate>>,
+    /// Payload bursts issued, modulo 2^16.
+    pub payload_issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
+    pub payload_done: Signal<In, Bits<16>>,
     /// A command writes the requester image of `image_qpn`.
     pub sq_we: Signal<In, Bit>,
     /// Queue pair of the image.
@@ -189,6 +193,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         copy!(pace <= state; order, renewal);
         copy!(state <= pace; paced_valid, paced_qpn, pace_class);
         state.pause = pace.crowded;
+        copy!(state <= self; payload_issued, payload_done);
         cnp_lost = pace.lost;
         feedback_lost = pace.feedback_lost;
         feedback = state.feedback;

@@ -94,11 +94,15 @@ impl Logic for SqStart {
                         out.action = SendAction::Execute;
                         next.executing = true;
                         out.stop = true;
-                    } else if terms.running & terms.room & !terms.differs & sq_event.held {
-                        // as one that is not whole, but it waits for its class
+                    } else if terms.running
+                        & terms.room
+                        & !terms.differs
+                        & (sq_event.held | terms.unwritten)
+                    {
+                        // as one that is not whole; it may wait for its class too
                         out.stop = true;
                         out.push_ready = true;
-                        out.held = true;
+                        out.held = sq_event.held;
                         next.lengthy = true;
                         next.single = false;
                     } else if terms.running & terms.room & !terms.differs {

@@ -48,6 +48,10 @@ pub struct SqStateTable<const Q: usize> {
     pub room: Signal<In, Bit>,
     /// WQEs of another queue pair wait behind those of one.
     pub shared: Signal<In, Bit>,
+    /// Payload bursts issued, modulo 2^16.
+    pub payload_issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
+    pub payload_done: Signal<In, Bits<16>>,
     /// Orders to the calendar wait: no event is taken.
     pub pause: Signal<In, Bit>,
     /// A queue pair is paced from now on, or no more.
@@ -186,6 +190,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         terms.since = departures.since;
         terms.shared = shared;
         copy!(terms <= classes; paced, quantum, long, windowed, spare);
+        copy!(terms <= self; payload_issued, payload_done);
         e3 = e2;
         k3 = k2;
         c3 = table.current;

@@ -5,6 +5,7 @@ use super::decision::*;
 use super::event::*;
 use crate::bus::qp_state::{RTS, SQD, SQE, is_sq_error, takes_responses};
 use crate::bus::types::image::SqCtx;
+use crate::bus::types::waits_for;
 use crate::prelude::*;
 
 const RC: u64 = qp_type::RC as u64;
@@ -13,7 +14,7 @@ const HEADERS: u64 = RATE_HEADERS as u64;
 /// Terms of an event. Latency: a cycle; no state of its own.
 #[derive(Block)]
 pub struct SqTermsOf {
-    /// Clock; the reset is not used.
+    /// Clock and reset.
     pub clock: ClkRst,
     /// The event.
     pub sq_event: Signal<In, SqEvent>,
@@ -37,9 +38,15 @@ pub struct SqTermsOf {
     pub spare: Signal<In, Bits<16>>,
     /// Bits of a length that are 0 in that of a message which is less than an eighth of a paced turn.
     pub long: Signal<In, Bits<32>>,
+    /// Payload bursts issued, modulo 2^16.
+    pub payload_issued: Signal<In, Bits<16>>,
+    /// Of these, those that have their response.
+    pub payload_done: Signal<In, Bits<16>>,
     /// The terms.
     pub terms: Signal<Out, SqTerms>,
 
+    issued: Reg<Bits<16>>,
+    under_way: Reg<Bits<16>>,
     out: Dff<SqTerms>,
 }
 
@@ -51,6 +58,8 @@ impl Logic for SqTermsOf {
 
     #[kernel]
     fn update(&mut self) {
+        issued = payload_issued;
+        under_way = payload_issued - payload_done;
         // in SQD what was started goes on, and nothing else starts
         let is_running = ((state.state == RTS)
             | ((state.state == SQD) & state.msgs_to_resend.any()))
@@ -127,6 +136,9 @@ impl Logic for SqTermsOf {
         let ahead = state.inflight - state.resend;
         let full = windowed & (ahead > spare.resize::<24>()) & is_rc;
         out.read_bound = read_bound;
+        // READs and atomics are complete when their data is in host memory (IB1 10.8.3.3)
+        let in_flight = waits_for(state.writes, issued, under_way);
+        out.unwritten = fresh & sq_event.fence & !sq_event.status.any() & in_flight;
         out.room = !(fresh & state.used.bit(image.ot_log)) & !crowded & !full & !read_bound;
         // Answer
         let distance = sq_event.psn - state.una_psn;

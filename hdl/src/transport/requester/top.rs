@@ -219,6 +219,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         forward!(key_work.s <= send.key);
         forward!(send.key_done <= key_work.m);
         forward!(change <= key_work.change);
+        copy!(queues <= self; payload_issued, payload_done);
         copy!(key_work <= self; placed, payload_issued, payload_done, accesses);
         keys = key_work.activity;
         parts = send.parts;

@@ -168,6 +168,10 @@ pub(crate) struct Rig {
     pub(crate) hold: bool,
     held: Vec<u64>,
     writes: u16,
+    /// When a count of writes has its responses.
+    unwritten: VecDeque<(u64, u16)>,
+    /// Writes that have them.
+    written: u16,
     /// Grants that are to be cut; nothing is read for them.
     uncut: u64,
     pub(crate) refetches: u64,
@@ -218,6 +222,8 @@ impl Rig {
             hold: false,
             held: Vec::new(),
             writes: 0xff00,
+            unwritten: VecDeque::new(),
+            written: 0xff00,
             uncut: 0,
             refetches: 0,
             drops: 0,
@@ -297,6 +303,11 @@ impl Rig {
             self.set("left.next_psn", next.into());
             self.set("left.ack_req", 1);
         }
+        while let Some((_, written)) = self.unwritten.pop_front_if(|w| w.0 <= now) {
+            self.written = written;
+        }
+        self.set("payload_issued", self.writes.into());
+        self.set("payload_done", self.written.into());
         self.set("part_cut", u64::from(self.uncut > 0));
         self.uncut = self.uncut.saturating_sub(1);
         let mut agents: [&mut dyn Agent; 11] = [

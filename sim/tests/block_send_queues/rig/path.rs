@@ -126,7 +126,8 @@ impl Rig {
         }
         let qp = &mut self.qps[qpn as usize];
         let open = qp.messages.iter().filter(|m| m.is_open()).count();
-        let m = &mut qp.messages[place];
+        let (before, rest) = qp.messages.split_at_mut(place);
+        let m = &mut rest[0];
         if action == 3 {
             assert_eq!(incarnation, 1);
             self.executing.push((qpn, place));
@@ -146,8 +147,17 @@ impl Rig {
         if fresh {
             let limit = usize::from(qp.ctx.max_rd_atomic);
             assert!(!m.post.fence || open == 0 || m.post.bad != 0, "{m:?}");
+            let is_fenced = m.post.fence && m.post.bad == 0;
             assert!(!m.post.kind.is_answered() || open < limit, "{m:?}");
             m.started = true;
+            let before = before.iter().rev().take(64);
+            let read = before
+                .filter(|m| is_fenced && m.post.kind.is_answered())
+                .find(|m| m.writes.wrapping_sub(self.written) as i16 > 0);
+            assert!(
+                read.is_none(),
+                "a fenced message starts before the data of {read:?}"
+            );
         }
         if count == 0 {
             return;

@@ -10,6 +10,8 @@ use super::{Kind, Rig};
 pub(crate) struct Wire {
     /// Cycles from a packet to its answer.
     pub(crate) delay: u64,
+    /// Cycles from data to the responses of its payload writes.
+    pub(crate) write_delay: u64,
     /// Loss of packets and of answers.
     pub(crate) loss: f64,
     /// A SEND finds no receive buffer.
@@ -32,6 +34,7 @@ impl Default for Wire {
     fn default() -> Self {
         Self {
             delay: 100,
+            write_delay: 0,
             loss: 0.0,
             rnr: 0.0,
             held: 0.0,
@@ -139,6 +142,8 @@ impl Rig {
                     m.answered += 1;
                     self.writes = self.writes.wrapping_add(3);
                     m.writes = self.writes;
+                    let due = self.bench.cycle() + self.wire.write_delay;
+                    self.unwritten.push_back((due, self.writes));
                     item = item.with("fence", self.writes.into());
                     if m.answered == m.packets {
                         qp.reads.pop_front();

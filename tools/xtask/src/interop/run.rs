@@ -10,7 +10,7 @@ use ferroce_system::process::{Running, free_port};
 
 use super::capture::{self, Frames};
 use super::card::{OURS, OurCard, Port};
-use super::matrix::{Cell, Side};
+use super::matrix::{Cell, Family, Side};
 use super::peer::{Peer, PeerReport};
 use super::programs;
 use crate::demo::Share;
@@ -21,6 +21,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 const GRACE: Duration = Duration::from_secs(60);
 /// Runs of a cell in which one side was cut off.
 const TRIES: u32 = 4;
+/// Exit status of a rping that did all: its thread asks for a connection event when the main one has taken the channel
+/// away already (rdma-core before its pull request 1622).
+const LATE_THREAD: i32 = 255;
 /// From one look at both sides to the next.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -42,7 +45,7 @@ pub(super) struct Outcome {
     pub failure: Option<String>,
     /// The peer was ready for it.
     pub is_run: bool,
-    /// One side did all and ended; the other did not end well, as it gets no answers any more.
+    /// A program that did all did not end well for a reason of its own, or as it gets no answers any more.
     pub is_cut_off: bool,
     /// Runs of the cell, this one included.
     pub tries: u32,
@@ -88,7 +91,7 @@ impl Words {
 ///
 /// A program that has done all ends. If the last acknowledgement that it owed was lost, the other side asks for it in vain:
 /// no transport helps against that, and a cell with loss is run again. So is one whose program is unreliable: its
-/// last datagram is not sent again if it leaves with the program.
+/// last datagram is not sent again if it leaves with the program. And so is one whose rping ended by [`LATE_THREAD`].
 pub(super) fn run(cell: &Cell, peer: &mut dyn Peer, place: &Place<'_>) -> Outcome {
     let mut tries = 1;
     loop {
@@ -200,16 +203,22 @@ impl Outcome {
                     did_all += usize::from(done.is_ok());
                     faults.extend(done.err().map(|why| format!("{side_name} {why}")));
                 }
-                Some(status) => faults.push(format!(
-                    "{side_name} ended with {status}: {}",
-                    last_line(text)
-                )),
+                Some(status) => {
+                    let is_late =
+                        status == LATE_THREAD && self.cell.program.family == Family::Rping;
+                    did_all +=
+                        usize::from(is_late && programs::check(&self.cell, side, text).is_ok());
+                    let why = last_line(text);
+                    faults.push(format!("{side_name} ended with {status}: {why}"));
+                }
                 None => faults.push(format!("{side_name} did not end: {}", last_line(text))),
             }
         }
         let wrong = &self.frames.wrong;
         let may_lose = self.cell.loss || !self.cell.program.is_reliable;
-        self.is_cut_off = may_lose && did_all == 1 && faults.len() == 1 && wrong.is_empty();
+        let is_late = did_all == 2 && !faults.is_empty();
+        self.is_cut_off =
+            wrong.is_empty() && (is_late || may_lose && did_all == 1 && faults.len() == 1);
         if let Some(first) = wrong.first() {
             faults.push(format!("{} wrong packets: {first}", wrong.len()));
         }

@@ -136,6 +136,11 @@ impl Peer for Fake {
 
 /// Runs `ours` by a shell against a peer; its outcome, and its folder, deleted with the second value.
 fn against(ours: &str, change: impl FnOnce(&mut Fake)) -> (Outcome, TempDir) {
+    against_in(NAME, ours, change)
+}
+
+/// As [`against`], in another cell.
+fn against_in(name: &str, ours: &str, change: impl FnOnce(&mut Fake)) -> (Outcome, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let mut peer = Fake {
         wire: folder.path().join("peer.wire"),
@@ -160,7 +165,7 @@ fn against(ours: &str, change: impl FnOnce(&mut Fake)) -> (Outcome, TempDir) {
         theirs: vec![],
         port: 1,
     };
-    (run_words(&cell(NAME), Ok(words), &mut peer, &place), folder)
+    (run_words(&cell(name), Ok(words), &mut peer, &place), folder)
 }
 
 fn failure(outcome: &Outcome) -> &str {
@@ -191,6 +196,27 @@ fn a_failing_program_is_a_failing_cell_and_leaves_its_files() {
 
     let (outcome, _folder) = against(&format!("echo {GOOD}"), |peer| peer.report.status = None);
     assert!(failure(&outcome).contains("the peer did not end"));
+}
+
+#[test]
+fn a_rping_that_did_all_and_ended_badly_is_run_again() {
+    let pings = |side_name, pings| -> String {
+        let line = |n| format!("{side_name}ping data: rdma-ping-{n}: A\n");
+        (0..pings).map(line).collect()
+    };
+    let ours = format!("echo '{}'", pings("", 20));
+    for (count, status, is_cut_off) in [(20, 255, true), (19, 255, false), (20, 254, false)] {
+        let (outcome, _folder) = against_in("rping-client-model-ipv4-1024-clean", &ours, |peer| {
+            peer.report.text = pings("server ", count);
+            peer.report.status = Some(status);
+        });
+        let why = failure(&outcome);
+        assert!(
+            why.contains(&format!("the peer ended with {status}")),
+            "{why}"
+        );
+        assert_eq!(outcome.is_cut_off, is_cut_off, "{count} pings, {status}");
+    }
 }
 
 #[test]

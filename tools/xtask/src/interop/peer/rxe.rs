@@ -272,8 +272,8 @@ impl Peer for Rxe {
             if let Some(text) = line.strip_prefix("| ") {
                 let _ = writeln!(report.text, "{text}");
             } else if let Some(status) = line.strip_prefix("peer: status ") {
-                // What the shell makes of a signal is none of the program.
-                report.status = status.parse().ok().filter(|status| *status < 128);
+                // "137 killed" is no number.
+                report.status = status.parse().ok();
             } else if let Some(counts) = line.strip_prefix("peer: lost ") {
                 let counts = counts.split(' ').map(str::parse::<u64>);
                 report.lost = counts.sum::<Result<_, _>>().ok();

@@ -83,12 +83,13 @@ start() { # server or client, words
 
 # All that is known of the program, which ends now.
 finish() {
-    is_running && kill -9 $(cat /tmp/pid)
+    killed=
+    is_running && kill -9 $(cat /tmp/pid) && killed=" killed"
     wait
     # Data that a program shows need not be shown whole.
     [ -e /tmp/out ] && cut -c 1-300 /tmp/out | sed 's/^/| /'
     echo
-    say "status $(cat /tmp/status)"
+    say "status $(cat /tmp/status)$killed"
     out=$(dropped $wire) in=$(dropped ifb0)
     say "lost ${out:-0} ${in:-0}"
     for counter in /sys/class/infiniband/rxe0/ports/1/hw_counters/*; do
