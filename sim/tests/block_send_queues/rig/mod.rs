@@ -303,8 +303,9 @@ impl Rig {
             self.set("left.next_psn", next.into());
             self.set("left.ack_req", 1);
         }
-        while let Some((_, written)) = self.unwritten.pop_front_if(|w| w.0 <= now) {
-            self.written = written;
+        while self.unwritten.front().is_some_and(|w| w.0 <= now) {
+            let answered = self.unwritten.pop_front().expect("looked at");
+            self.written = answered.1;
         }
         self.set("payload_issued", self.writes.into());
         self.set("payload_done", self.written.into());
