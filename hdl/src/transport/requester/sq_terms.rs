@@ -125,11 +125,8 @@ impl Logic for SqTermsOf {
         let spent = state.exec_offset.any() & (sq_event.packets <= state.exec_offset);
         out.differs = !fresh & (sq_event.status.any() | spent | is_local);
         out.oldest = state.used == state.msgs_to_resend;
-        let read_bound = fresh
-            & !sq_event.status.any()
-            & ((is_local & state.used.any())
-                | (sq_event.fence & state.reads.any())
-                | (sq_event.answered & (state.reads >= image.max_rd_atomic)));
+        let waits = waits_in_ring(is_local, sq_event, image.max_rd_atomic, state);
+        let read_bound = fresh & !sq_event.status.any() & waits;
         let is_rc = image.qp_type == RC;
         let crowded = has_most(answered, fresh, is_rc, sq_event.packets, state);
         // what is sent again counts from where it began: with nothing ahead a packet may always go
@@ -195,10 +192,7 @@ impl Logic for SqTermsOf {
         out.ahead = ahead;
         // Retired, Timeout; of a Command `idle` too
         out.used_after = state.used - sq_event.count;
-        out.idle = !state.executing & (state.used == sq_event.count);
-        if sq_event.kind == SqEventKind::Command {
-            out.idle = !state.executing & !state.used.any();
-        }
+        out.idle = is_idle(sq_event.kind, sq_event.count, state);
         out.reads_after = state.reads - sq_event.reads;
         out.empties = state.used.any() & (state.used == sq_event.count);
         out.same_una = sq_event.una_psn == state.una_psn;
@@ -229,6 +223,25 @@ fn has_most(answered: Bit, fresh: Bit, is_rc: Bit, packets: Bits<24>, state: SqS
         is_rc & state.inflight.slice::<11>(13).any()
     };
     most
+}
+
+/// A message in the outstanding ring stands in the way: any of one that sends nothing, else a READ or atomic.
+#[kernel_fn]
+fn waits_in_ring(is_local: Bit, sq_event: SqEvent, most: Bits<5>, state: SqState) -> Bit {
+    (is_local & state.used.any())
+        | (sq_event.fence & state.reads.any())
+        | (sq_event.answered & (state.reads >= most))
+}
+
+/// Nothing of it is outstanding, of a Retired event when `count` messages are off the ring.
+#[kernel_fn]
+fn is_idle(kind: SqEventKind, count: Bits<16>, state: SqState) -> Bit {
+    let none: Bit = if kind == SqEventKind::Command {
+        !state.used.any()
+    } else {
+        state.used == count
+    };
+    !state.executing & none
 }
 
 /// All that was granted has left: of a packet whose payload could not be read, and of those behind it, none counts.
