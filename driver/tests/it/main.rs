@@ -15,6 +15,7 @@ mod objects;
 mod open;
 mod owned;
 mod posting;
+mod read_only;
 mod regions;
 mod rings;
 mod setup;

@@ -6,8 +6,8 @@ use super::defect::{Defect, change};
 const SECOND_READING: &str =
     "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent | is_local);";
 
-/// All defects.
-pub const DEFECTS: &[Defect] = &[
+/// Those of all but classes.
+pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "second_reading",
         what: "A message whose WQE fails its check when it is read again is sent all the same",
@@ -351,53 +351,6 @@ pub const DEFECTS: &[Defect] = &[
             "wqe_check",
             "assign near_d = unread_valid & ((unread - tag_q) < 5'd3);",
             "1'b0",
-        )],
-    },
-    Defect {
-        name: "responses_fill_a_class",
-        what: "READ responses of a paused class fill its queue, and hold up all others",
-        case: Some("pause_of_long_responses"),
-        changes: &[
-            change(
-                "reply_table",
-                "assign closed_2_d = |(of_class & closed);",
-                "1'b0",
-            ),
-            change(
-                "reply_cutter",
-                "assign void_1 = |(start[Start_of_class +: 4] & closed);",
-                "1'b0",
-            ),
-        ],
-    },
-    Defect {
-        name: "acks_fill_a_class",
-        what: "ACKs of a paused class fill its queue, and hold up all others",
-        case: Some("pause_of_many_acknowledgements"),
-        changes: &[change(
-            "reply_table",
-            "assign ack_waits_2_d = |(of_class & acks_wait);",
-            "1'b0",
-        )],
-    },
-    Defect {
-        name: "cnps_fill_a_class",
-        what: "CNPs of a paused class fill its queue, and hold up all others",
-        case: Some("pause_of_many_cnps"),
-        changes: &[change(
-            "class_gate",
-            "assign cnps_q_d = |(cnp_classes_q & full_q);",
-            "1'b0",
-        )],
-    },
-    Defect {
-        name: "frames_fill_a_class",
-        what: "frames of the host of a paused class fill its queue, and hold up all others",
-        case: Some("pause_of_many_frames"),
-        changes: &[change(
-            "host_gate",
-            "assign fits = there_q >= needed_q;",
-            "1'b1",
         )],
     },
 ];

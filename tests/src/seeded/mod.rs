@@ -3,6 +3,7 @@
 //! All of them stand in one engine of 64 bits, of which an input chooses one, so it is built once. The campaigns take turns,
 //! a seed each, until one fails or time is up; conformance cases and tests of a defect's own have no part in it.
 
+mod class_defects;
 mod defect;
 mod defects;
 
@@ -23,7 +24,11 @@ use crate::world::{World, stand};
 use crate::{former, soak};
 
 pub use defect::{Change, Defect};
-pub use defects::DEFECTS;
+
+/// All defects.
+pub fn defects() -> impl Iterator<Item = &'static Defect> {
+    defects::DEFECTS.iter().chain(class_defects::DEFECTS)
+}
 
 /// Data path of the engine.
 const WIDTH: usize = 64;
@@ -96,7 +101,7 @@ fn choices(source: &str) -> Result<Vec<Choice>, String> {
         lines.push((block, number, line.trim_start()));
     }
     let mut choices = Vec::new();
-    for (number, defect) in (1..).zip(DEFECTS) {
+    for (number, defect) in (1..).zip(defects()) {
         for change in defect.changes {
             let mut found = lines.iter().filter(|(block, _, line)| {
                 let sizes = block.strip_prefix(change.block);
@@ -219,7 +224,7 @@ mod tests {
     #[test]
     fn drains_leave_out_what_they_say() {
         let left_out = |name| -> Vec<usize> {
-            let defect = super::DEFECTS.iter().find(|defect| defect.name == name);
+            let defect = super::defects().find(|defect| defect.name == name);
             let changes = defect.expect("it is there").changes.iter();
             let section = |line: &str| line.split('_').nth_back(1)?.parse().ok();
             changes.filter_map(|change| section(change.line)).collect()
@@ -234,12 +239,12 @@ mod tests {
     fn every_change_has_its_place() {
         let design = super::builds::verilog(super::WIDTH).expect("the engine is emitted");
         let choices = super::choices(&super::Spec::from(&design).source).expect("each has");
-        assert!(choices.len() >= super::DEFECTS.len());
+        assert!(choices.len() >= super::defects().count());
     }
 
     #[test]
     fn every_case_is_one_of_the_suite() {
-        for defect in super::DEFECTS {
+        for defect in super::defects() {
             let mut cases = super::all().chain(super::LONG_LIVES);
             let is_case = |name| cases.any(|case| case.name == name);
             assert!(defect.case.is_none_or(is_case), "{}", defect.name);

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use ferroce_sim::verilator::Model;
 use ferroce_system::pool;
 use ferroce_tests::conformance::run::{Outcome, Target};
-use ferroce_tests::seeded::{DEFECTS, Defect, Found, case_of, engine, find, target};
+use ferroce_tests::seeded::{Defect, Found, case_of, defects, engine, find, target};
 
 use crate::report::{self, Figure, Report};
 use crate::tools;
@@ -17,7 +17,7 @@ use crate::tools;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these, by their names; all without one.
-    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(DEFECTS.iter().map(|d| d.name)))]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(defects().map(|d| d.name)))]
     names: Vec<String>,
     /// Processor time for the campaigns of a defect.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
@@ -45,7 +45,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let model = engine().map_err(anyhow::Error::msg)?;
     let time = Duration::from_secs(args.seconds);
     let asked = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);
-    let chosen: Vec<Numbered> = (1..).zip(DEFECTS).filter(|(_, d)| asked(d.name)).collect();
+    let chosen: Vec<Numbered> = (1..)
+        .zip(defects())
+        .filter(|(_, d)| asked(d.name))
+        .collect();
     match args {
         Args { sound: true, .. } => sound(model, time),
         Args { cases: true, .. } => cases(model, chosen),

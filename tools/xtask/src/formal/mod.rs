@@ -2,6 +2,7 @@
 
 mod checker;
 mod page;
+mod proof;
 mod proofs;
 mod solver;
 
@@ -15,7 +16,8 @@ use crate::output::put;
 use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
 
-use proofs::{Bug, PROOFS, Proof};
+use proof::{Bug, Proof};
+use proofs::PROOFS;
 use solver::{Model, Outcome};
 
 /// Options of the task.

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail, ensure};
 use ferroce_hdl::emit::Design;
 
 use super::checker::Checker;
-use super::proofs::{Bug, COMMON};
+use super::proof::Bug;
+use super::proofs::COMMON;
 
 /// Solver behind yosys-smtbmc.
 const SOLVER: &str = "z3";
