@@ -42,7 +42,7 @@ impl<B: Backend> Channel<B> {
         lock(&self.members).is_some()
     }
 
-    /// Of a card that is gone: its first completion queue from number `cqn` on.
+    /// Its first completion queue from number `cqn` on.
     fn member(&self, cqn: u32) -> Option<u32> {
         let members = lock(&self.members);
         let next = members.as_ref()?.range(cqn..).next();
@@ -61,14 +61,15 @@ impl<B: Backend> Channel<B> {
 /// A queue created with [`Context::create_cq_on`](crate::Context::create_cq_on) sends one event for each
 /// [`req_notify`](crate::Cq::req_notify). Events need no acknowledgement: those of a queue that was dropped are left out,
 /// and after the channel was dropped its queues send none. Once the card is found to be lost each queue is reported
-/// once: what is posted completes in error.
+/// once: what is posted completes in error. So it is when events of a full ring were taken, as the card may have lost
+/// later ones: a queue that is reported need not have completions.
 ///
 /// The channel's file descriptor is for `poll`, `epoll` or an async runtime, level or edge triggered: when it is
 /// readable take events with [`try_event`](Self::try_event) until there is none. Only the channel reads the descriptor.
 pub struct CompChannel<B: Backend = AnyBackend> {
     queue: EventQueue<B>,
     core: Arc<Channel<B>>,
-    /// Completion queues with lower numbers were reported since the card was lost.
+    /// Completion queues with lower numbers were reported since the card was lost, or the ring was full.
     next_cqn: u32,
 }
 
@@ -136,9 +137,16 @@ impl<B: Backend> CompChannel<B> {
         loop {
             let Some((position, eqe)) = queue.take(|| None) else {
                 let is_lost = core.card.host.lost();
-                let cqn = is_lost.then(|| core.member(*next_cqn)).flatten()?;
-                *next_cqn = cqn + 1;
-                return Some(cqn);
+                let reports_all = is_lost || queue.was_full;
+                let next = reports_all.then(|| core.member(*next_cqn)).flatten();
+                if let Some(cqn) = next {
+                    *next_cqn = cqn + 1;
+                    queue.raise();
+                } else if !is_lost {
+                    queue.was_full = false;
+                    *next_cqn = 0;
+                }
+                return next;
             };
             if eqe.event != event::COMPLETION {
                 lock(&core.card.parked).put(eqe);

@@ -20,8 +20,9 @@ use crate::command::CommandError;
 /// How a card tells of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventAttr {
-    /// Events that may wait to be taken, 1 to 65536, rounded up to a power of two. None is lost if there are more; they
-    /// wait in the card, and hold up those of other queues if they are many.
+    /// Events that may wait to be taken, 1 to 65536, rounded up to a power of two. 64 more wait in the card; a further
+    /// one is lost. Then a [`CompChannel`] reports each of its completion queues. An event of another kind is gone: take
+    /// events before there are so many.
     pub entries: u32,
     /// Shortest time between two interrupts in ns, up to 67 ms, rounded up to a multiple of 1024 ns.
     pub moderation_ns: u32,

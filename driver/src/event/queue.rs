@@ -37,6 +37,8 @@ pub(super) struct EventQueue<B: Backend> {
     pub(super) fd: OwnedFd,
     /// Events taken.
     position: u64,
+    /// The ring was full when an event was taken: the card may have lost later ones.
+    pub(super) was_full: bool,
 }
 
 impl<B: Backend> EventQueue<B> {
@@ -81,6 +83,7 @@ impl<B: Backend> EventQueue<B> {
             ring,
             fd,
             position: 0,
+            was_full: false,
         })
     }
 
@@ -95,6 +98,8 @@ impl<B: Backend> EventQueue<B> {
                 let (position, eqe) = (self.position, Eqe::parse(&bytes));
                 let is_ours = eqe.event == event::LAST_WQE_REACHED
                     && lock(&self.card.event_rings).is_of_flush(self.number, position, &eqe);
+                let last = self.position + (1 << self.ring.log_size()) - 1;
+                self.was_full |= self.ring.is_written(last);
                 self.position += 1;
                 self.ring.consume(self.position);
                 if is_ours {
@@ -106,6 +111,13 @@ impl<B: Backend> EventQueue<B> {
             if !eventfd::clear(&self.fd) {
                 return None;
             }
+        }
+    }
+
+    /// Makes the eventfd readable: there is more to take.
+    pub(super) fn raise(&self) {
+        if let Err(e) = eventfd::raise(&self.fd) {
+            tracing::error!("cannot signal an event: {e}");
         }
     }
 
