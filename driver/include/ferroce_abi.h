@@ -968,7 +968,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_STAT_RX_QKEY_VIOLATIONS 0x1140u
 /* Frames written to the receive ring of the exception queue. */
 #define FERROCE_STAT_RX_EXCEPTIONS 0x1148u
-/* Frames for the exception queue that were longer than a slot or found no room. */
+/* Frames for the exception queue that were longer than a slot, found no room, or whose write host memory refused. */
 #define FERROCE_STAT_RX_EXCEPTION_DROPS 0x1150u
 /* Frames sent from the transmit ring of the exception queue. */
 #define FERROCE_STAT_TX_EXCEPTIONS 0x1158u

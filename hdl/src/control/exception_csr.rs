@@ -51,7 +51,7 @@ impl Logic for ExceptionCsr {
         if log > MAX_LOG {
             log = bits::<4>(MAX_LOG);
         }
-        // The queue is turned off.
+        // The queue is turned off, or on.
         let mut stops = false;
         if access.write {
             match access.at {
@@ -65,7 +65,8 @@ impl Logic for ExceptionCsr {
                 }
                 EXC_CONFIG => {
                     state.on = access.data.bit(5);
-                    stops = !access.data.bit(5);
+                    // what came late while it was off is void
+                    stops = !access.data.bit(5) | !state.on;
                     // the frame under way is finished in its slot
                     if access.data.bit(5) {
                         state.log_slots = log;
@@ -74,7 +75,7 @@ impl Logic for ExceptionCsr {
                 }
                 EXC_RX_CI => {
                     state.rx_consumer = access.data.low::<16>();
-                    state.arm = access.data.bit(16);
+                    state.arm = access.data.bit(16) & state.on;
                 }
                 EXC_TX_PI => {
                     state.tx_producer = access.data.low::<16>();

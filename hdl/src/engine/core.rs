@@ -189,8 +189,7 @@ impl<
         forward!(transmit.cnp <= receive.cnp);
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
-        copy!(receive <= transmit; response_rate, response_room, response_read_done, response_lost, response_lost_qpn, response_lost_psn, response_lost_msn);
-        copy!(receive <= transmit; close_valid, close_qpn);
+        copy!(receive <= transmit; response_rate, response_room, response_read_done, response_lost, response_lost_qpn, response_lost_psn, response_lost_msn, close_valid, close_qpn);
         // both of the stage that does the command, which is answered before the next one comes
         receive.sq_reset = transmit.sq_query_valid & control.sq_command.payload.reset;
 
@@ -232,6 +231,7 @@ impl<
         receive.atomic_written = host.done[WRITE_ATOMIC];
         receive.atomic_refused = host.refused[WRITE_ATOMIC];
         exceptions.written = host.done[WRITE_EXCEPTION];
+        exceptions.write_refused = host.refused[WRITE_EXCEPTION];
         cmd_ci = host.done[WRITE_COMMAND];
         for i in 0..WRITERS {
             control.issued[i] = host.issued[i];

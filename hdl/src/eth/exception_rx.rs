@@ -5,17 +5,20 @@
 //!
 //! Kept frames are written one at a time: bursts of at most 2 KiB that end at multiples of that, then, when all of them
 //! have their response, the head with length and phase, then its response. So the head is visible last, and `event`
-//! comes when it is visible. A full ring holds frames back in the buffer.
+//! comes when it is visible. A full ring holds frames back in the buffer. A frame of which host memory refuses a write is
+//! `dropped`: its head does not become visible, and the next one takes its slot.
 //!
 //! `notify` answers an `arm`: one cycle, when a frame stands behind `rx_consumer`.
 //!
-//! When the queue is turned off, the frame that is being written is finished, those in the buffer are forgotten, a beat
-//! a cycle, and the producer index goes to 0; `busy` is 0 then.
+//! When the queue is turned off, the frame that is being written is finished, those in the buffer are forgotten without a
+//! pulse, a beat a cycle, and the producer index goes to 0; `busy` is 0 then.
 //!
 //! Holds 2^A beats and 32 frames. A frame takes its beats, two round trips of writes and 11 cycles; a beat a cycle.
 
+use super::exception_arm::ExceptionArm;
 use super::exception_buffer::ExceptionBuffer;
 use super::exception_types::{ExceptionSetup, HEAD_BYTES, LARGE_SLOT_SHIFT, RawBeat, SLOT_SHIFT};
+use super::exception_writes::ExceptionWrites;
 use crate::bus::types::WriteCmd;
 use crate::prelude::*;
 
@@ -65,11 +68,13 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     pub beats: WriteBeatOut<W, K>,
     /// Bursts that have their response, modulo 2^16.
     pub written: Signal<In, Bits<16>>,
+    /// The last one was refused.
+    pub write_refused: Signal<In, Bit>,
     /// A frame stands behind the consumer index, as was asked.
     pub notify: Signal<Out, Bit>,
     /// A frame was handed to the host; one cycle.
     pub stored: Signal<Out, Bit>,
-    /// A frame was dropped for lack of room; one cycle.
+    /// A frame was dropped for lack of room, or host memory refused it; one cycle.
     pub dropped: Signal<Out, Bit>,
     /// A frame was dropped because the queue is off; one cycle.
     pub refused: Signal<Out, Bit>,
@@ -77,6 +82,8 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     pub busy: Signal<Out, Bit>,
 
     buffer: ExceptionBuffer<W, A>,
+    writes: ExceptionWrites,
+    arm: ExceptionArm,
     #[init(Reg::new(ExceptionRxState::Idle))]
     state: Reg<ExceptionRxState>,
     producer: Reg<Bits<16>>,
@@ -89,12 +96,9 @@ pub struct ExceptionRx<const W: usize, const K: usize, const A: usize> {
     left: Dff<Bits<13>>,
     chunk: Dff<Bits<10>>,
     held: Reg<Bit>,
-    sent: Reg<Bits<16>>,
-    settled: Reg<Bit>,
     stored_q: Reg<Bit>,
-    armed: Reg<Bit>,
-    waiting: Reg<Bit>,
-    event_q: Reg<Bit>,
+    /// A frame was refused by host memory, and is not counted.
+    lost: Reg<Bit>,
 
     #[init(Constant::new(Self::ones(8)))]
     head_strb: Constant<Bits<K>>,
@@ -134,30 +138,20 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
     fn update(&mut self) {
         buffer.on = setup.on;
         buffer.jumbo = setup.large;
-        buffer.beat = beat;
-        buffer.data = data;
+        copy!(buffer <= self; beat, data);
 
         // the ring
         let slots = bits::<16>(1) << setup.log_slots;
-        // Slots less one.
         let mask = !(bits::<16>(0xffff) << setup.log_slots);
-        let used = producer - setup.rx_consumer;
-        room = used < slots;
-        waiting = used.any();
+        room = producer - setup.rx_consumer < slots;
+        copy!(arm <= self; setup, producer);
         let index = (producer & mask).resize::<23>();
         let sum = setup.base + offset.resize::<64>();
-        settled = written == sent;
-        event_q = armed & waiting & !setup.arm;
-        if setup.arm {
-            armed = true;
-        } else if !setup.on | waiting {
-            armed = false;
-        }
 
         // the writer
         let mut pop = false;
         stored_q = false;
-        let whole = ((buffer.lengths.payload + Self::MORE) >> Self::LOG_K).resize::<13>();
+        lost = lost & buffer.dropped;
         let mut limit_chunk = bits::<13>(Self::CHUNK);
         if addr.low::<11>().any() {
             limit_chunk = bits::<13>(Self::FIRST_CHUNK);
@@ -165,7 +159,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         let fetch = (state == ExceptionRxState::Send) & chunk.any() & (beats.ready | !held);
         match state {
             ExceptionRxState::Idle => {
-                left = whole;
+                left = ((buffer.lengths.payload + Self::MORE) >> Self::LOG_K).resize::<13>();
                 if !setup.on {
                     producer = bits::<16>(0);
                     owner = true;
@@ -204,7 +198,6 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
             }
             ExceptionRxState::Offer => {
                 if write.ready {
-                    sent = sent + 1;
                     state = ExceptionRxState::Send;
                 }
             }
@@ -224,13 +217,17 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
             }
             ExceptionRxState::Fence => {
                 addr = slot;
-                if settled {
+                if writes.settled {
+                    pop = writes.spoiled;
+                    lost = writes.spoiled;
                     state = ExceptionRxState::OfferHead;
+                    if writes.spoiled {
+                        state = ExceptionRxState::Rest;
+                    }
                 }
             }
             ExceptionRxState::OfferHead => {
                 if write.ready {
-                    sent = sent + 1;
                     state = ExceptionRxState::SendHead;
                 }
             }
@@ -241,12 +238,15 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
                 }
             }
             ExceptionRxState::Settle => {
-                if settled {
-                    producer = producer + 1;
-                    if !(!producer & mask).any() {
-                        owner = !owner;
+                if writes.settled {
+                    lost = writes.spoiled;
+                    stored_q = !writes.spoiled;
+                    if !writes.spoiled {
+                        producer = producer + 1;
+                        if !(!producer & mask).any() {
+                            owner = !owner;
+                        }
                     }
-                    stored_q = true;
                     state = ExceptionRxState::Rest;
                 }
             }
@@ -257,7 +257,12 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
         buffer.step = fetch | (state == ExceptionRxState::Skip);
         buffer.lengths.ready = pop;
 
-        write.valid = (state == ExceptionRxState::Offer) | (state == ExceptionRxState::OfferHead);
+        let offers = (state == ExceptionRxState::Offer) | (state == ExceptionRxState::OfferHead);
+        write.valid = offers;
+        writes.starts = state == ExceptionRxState::Locate;
+        writes.sent = offers & write.ready;
+        writes.written = written;
+        writes.refused = write_refused;
         write.payload.addr = addr;
         write.payload.len = (chunk - 1).resize::<8>();
         let head_word = buffer.lengths.payload.resize::<64>().replace_bit(63, owner);
@@ -274,9 +279,9 @@ impl<const W: usize, const K: usize, const A: usize> Logic for ExceptionRx<W, K,
             beats.valid = state == ExceptionRxState::SendHead;
         }
 
-        notify = event_q;
+        notify = arm.notify;
         stored = stored_q;
-        dropped = buffer.dropped;
+        dropped = buffer.dropped | lost;
         refused = buffer.refused;
         busy = setup.on | (state != ExceptionRxState::Idle) | buffer.lengths.valid | producer.any();
     }

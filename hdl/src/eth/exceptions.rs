@@ -47,6 +47,8 @@ pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     pub beats: WriteBeatOut<W, K>,
     /// Writes that have their response, modulo 2^16.
     pub written: Signal<In, Bits<16>>,
+    /// The last one was refused by host memory.
+    pub write_refused: Signal<In, Bit>,
     /// Reads of frames to send.
     pub read: StreamOut<ReadReq>,
     /// Their answers.
@@ -59,7 +61,7 @@ pub struct Exceptions<const W: usize, const K: usize, const A: usize> {
     pub notify: Signal<Out, Bit>,
     /// A received frame was handed to the host; one cycle.
     pub stored: Signal<Out, Bit>,
-    /// One was dropped for lack of room; one cycle.
+    /// One was dropped for lack of room, or host memory refused it; one cycle.
     pub dropped: Signal<Out, Bit>,
     /// One was dropped because the queue is off; one cycle.
     pub refused: Signal<Out, Bit>,
@@ -87,7 +89,7 @@ impl<const W: usize, const K: usize, const A: usize> Logic for Exceptions<W, K, 
         rx.data = raw_data;
         forward!(write <= rx.write);
         forward!(beats <= rx.beats);
-        rx.written = written;
+        copy!(rx <= self; written, write_refused);
         notify = rx.notify;
         stored = rx.stored;
         dropped = rx.dropped;

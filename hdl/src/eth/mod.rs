@@ -1,11 +1,13 @@
 //! Ethernet side of the engine: received frames are parsed, checked and buffered, and pauses asked for; the lanes of frames to send meet; what is not
 //! RoCEv2 goes to the host and comes from it.
 pub mod axis_mux;
+pub mod exception_arm;
 pub mod exception_buffer;
 pub mod exception_class;
 pub mod exception_rx;
 pub mod exception_tx;
 pub mod exception_types;
+pub mod exception_writes;
 pub mod exceptions;
 pub mod frame_mux;
 pub mod gid_table;

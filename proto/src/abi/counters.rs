@@ -92,7 +92,7 @@ macro_rules! counters {
             rx_qkey_violations RX_QKEY_VIOLATIONS 1,
             /// Frames written to the receive ring of the exception queue.
             rx_exceptions RX_EXCEPTIONS 1,
-            /// Frames for the exception queue that were longer than a slot or found no room.
+            /// Frames for the exception queue that were longer than a slot, found no room, or whose write host memory refused.
             rx_exception_drops RX_EXCEPTION_DROPS 1,
             /// Frames sent from the transmit ring of the exception queue.
             tx_exceptions TX_EXCEPTIONS 1,

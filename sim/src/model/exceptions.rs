@@ -76,6 +76,9 @@ impl Exceptions {
             regs::EXC_CONFIG => {
                 let config = Config::parse(&bytes);
                 if config.on {
+                    if !self.config.on {
+                        (self.rx_consumer, self.tx_producer) = (0, 0);
+                    }
                     self.config = Config {
                         log_slots: config.log_slots.min(MAX_LOG_SLOTS),
                         ..config

@@ -27,6 +27,7 @@ struct Burst {
     visible: u64,
     response: u64,
     done: bool,
+    refused: bool,
 }
 
 /// Takes bursts. They become visible in any order, and are answered in order after that.
@@ -41,11 +42,14 @@ pub(crate) struct Writer {
     beat_valid: Output,
     beat_ready: Input,
     written: Input,
+    refused: Input,
     lanes: u64,
     memory: Memory,
     pub(crate) pause: Chance,
     /// Most cycles until a burst is visible.
     pub(crate) latency: u64,
+    /// A burst that memory refuses, counted from the next one.
+    pub(crate) refuse: Option<usize>,
     taking: [bool; 2],
     open: Option<(u64, u64)>,
     bytes: Vec<(usize, u8)>,
@@ -69,10 +73,12 @@ impl Writer {
             beat_valid: output("beats_valid"),
             beat_ready: dut.input("beats_ready").expect("a port"),
             written: dut.input("written").expect("a port"),
+            refused: dut.input("write_refused").expect("a port"),
             lanes: Signal::from(output("beats_data")).words() as u64 * 4,
             memory,
             pause,
             latency: 80,
+            refuse: None,
             taking: [false; 2],
             open: None,
             bytes: Vec::new(),
@@ -96,15 +102,17 @@ impl Agent for Writer {
             if !burst.done && burst.visible <= self.cycle {
                 burst.done = true;
                 let mut memory = self.memory.borrow_mut();
-                for &(at, byte) in &burst.bytes {
+                for &(at, byte) in burst.bytes.iter().filter(|_| !burst.refused) {
                     memory[at] = byte;
                 }
             }
         }
         let is_due = |burst: &Burst| burst.done && burst.response <= self.cycle;
-        if self.bursts.front().is_some_and(is_due) {
-            self.bursts.pop_front();
+        if self.bursts.front().is_some_and(is_due)
+            && let Some(burst) = self.bursts.pop_front()
+        {
             self.answered = self.answered.wrapping_add(1);
+            dut.set(self.refused, burst.refused.into());
         }
         dut.set(self.written, self.answered.into());
     }
@@ -136,7 +144,9 @@ impl Agent for Writer {
                     visible,
                     response: visible + self.rng.u64(..=self.latency),
                     done: false,
+                    refused: self.refuse == Some(0),
                 });
+                self.refuse = self.refuse.and_then(|bursts| bursts.checked_sub(1));
             }
         }
         if dut.is_set(self.valid) && self.taking[0] {
@@ -159,6 +169,7 @@ impl Agent for Writer {
         self.bursts.clear();
         self.answered = 0;
         dut.set(self.written, 0);
+        dut.set(self.refused, 0);
         dut.set(self.ready, 0);
         dut.set(self.beat_ready, 0);
     }

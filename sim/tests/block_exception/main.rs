@@ -246,6 +246,51 @@ fn an_armed_queue_gives_one_event() {
     }
 }
 
+/// The host takes a frame, and arms, before the response to the write of its head is there.
+#[test]
+fn a_frame_that_is_taken_early_gives_no_event() {
+    for mut rig in rigs(0.0, 0.0) {
+        rig.writer.latency = 200;
+        rig.on(3, false);
+        for taken in 1..30 {
+            let frame = rig.bytes(60);
+            rig.receive(frame, true);
+            while !rig.poll() {
+                rig.run(1);
+            }
+            rig.set("setup.rx_consumer", taken);
+            rig.set("setup.arm", 1);
+            rig.run(1);
+            rig.set("setup.arm", 0);
+            rig.run(500);
+            assert_eq!((rig.events, rig.stored), (0, taken));
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_which_a_write_is_refused_is_dropped() {
+    for mut rig in rigs(0.0, 0.1) {
+        rig.on(3, true);
+        // Four bursts, and the head.
+        for refused in 0..5 {
+            rig.writer.refuse = Some(refused);
+            let frame = rig.bytes(8000);
+            rig.raw.queue.push_back((frame, true));
+            rig.run(3000);
+            assert_eq!(
+                (rig.dropped, rig.stored),
+                (refused as u64 + 1, refused as u64)
+            );
+            assert!(!rig.poll());
+            let frame = rig.bytes(8000);
+            rig.receive(frame, true);
+            rig.settle();
+        }
+        assert_eq!((rig.dropped, rig.stored), (5, 5));
+    }
+}
+
 #[test]
 fn at_random() {
     for mut rig in rigs(0.3, 0.3) {

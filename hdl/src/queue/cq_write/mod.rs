@@ -31,7 +31,8 @@
 //!
 //! An armed queue reports the next entry (or the next that is solicited or failed) to its event queue, once, when the
 //! CQE is in host memory; if entries beyond the consumer index of the doorbell are there already, at once. A second report
-//! of a queue while the first waits to be taken is the same. An overflow is reported too. Reports hold up nothing.
+//! of a queue while the first waits to be taken is the same: that event may come before its CQE is in host memory, and an
+//! arm that follows finds the CQE. An overflow is reported too. Reports hold up nothing.
 //!
 //! Rate: a CQE in 2 cycles, in 4 at W = 64. Latency from `valid` of a token whose fence is passed, or
 //! that has none, to `write.valid`: 9 cycles. Assumes: `lost` is taken whatever the inputs do.

@@ -64,6 +64,7 @@ fn they_hold_what_is_written_and_show_it() {
 fn arming_is_a_pulse_with_its_index() {
     let mut rig = quiet();
     let consumer = |index, arm| word(Consumer { index, arm }.emit());
+    rig.write(regs::EXC_CONFIG, config(2, false, true));
     for arm in [false, true, true, false] {
         let before = rig.bench.cycle();
         rig.bus.master.write(regs::EXC_RX_CI, consumer(77, arm));
@@ -96,6 +97,17 @@ fn off_and_reset_clear() {
     assert_eq!(rig.read(regs::EXC_TX_PI), 0);
     assert_eq!(rig.read(regs::EXC_BASE_LO), 0x7000);
     assert_eq!(shown(&mut rig, "on"), 0);
+    fill(&mut rig);
+    assert_eq!(rig.read(regs::EXC_RX_CI), 5);
+    rig.write(regs::EXC_CONFIG, config(2, true, true));
+    assert_eq!(rig.read(regs::EXC_RX_CI), 5, "it was on");
+    // what comes while it is off is void when it is turned on
+    rig.write(regs::EXC_CONFIG, 0);
+    rig.write(regs::EXC_RX_CI, 7);
+    rig.write(regs::EXC_TX_PI, 8);
+    rig.write(regs::EXC_CONFIG, config(2, true, true));
+    assert_eq!(rig.read(regs::EXC_RX_CI), 0);
+    assert_eq!(rig.read(regs::EXC_TX_PI), 0);
     fill(&mut rig);
     rig.write(regs::CONTROL, control::ENGINE_RESET);
     rig.run(5);
