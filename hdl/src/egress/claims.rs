@@ -3,8 +3,9 @@
 //! Without that, READ responses or short messages would fill the queue of their class again and again. A request that needs it emptier
 //! would wait for as long as they come.
 //!
-//! A claim lasts one to two periods from the latest refusal. A period is 8192 cycles of 64 bytes: at an eighth of 100 Gb/s the queue
-//! empties in it, and the WQE is read again. Where it takes longer, the request is refused and claims again.
+//! A claim lasts one to two periods from the latest refusal. A period is 8192 cycles at 512 bits and 65,536 at 64, in which a
+//! full wire takes the whole queue and the WQE is read again. Where that takes longer, as in a class that gets an eighth of the
+//! wire, the request is refused and claims again.
 //!
 //! Latency: 1 cycle.
 use super::types::RefusedClasses;

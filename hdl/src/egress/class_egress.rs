@@ -74,7 +74,7 @@ pub struct ClassEgress<
     pub active: Signal<Out, Bits<QUEUES>>,
     /// Queue of which a beat leaves, if any.
     pub pop: Signal<Out, Bits<QUEUES>>,
-    /// What comes from now on does not count in `stands`; what is here goes before it, also before strict queues of data.
+    /// What comes from now on does not count in `stands`; what is here goes before it, also before strict data queues.
     pub note: Signal<In, Bit>,
     /// A beat is here; with `note`: of those before it.
     pub stands: Signal<Out, Bit>,

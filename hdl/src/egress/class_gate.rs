@@ -1,4 +1,4 @@
-//! Classes of which nothing is to start: those that are paused, those whose queue of data may not have room for all that is under
+//! Classes of which nothing is to start: those that are paused, those whose data queue may not have room for all that is under
 //! way, and those of which a frame of the host waits for room ([`host_gate`](super::host_gate)).
 //!
 //! What is under way is bounded, whatever class it is of ([`UNDER_WAY`]). While a class is not `closed` its queue has room for all of
@@ -9,11 +9,11 @@
 //! What needs less room would keep what needs more from it for as long as it comes. So while a request that was refused waits
 //! ([`claims`](super::claims)), requests that need less room than it and turns of responses leave it that.
 //!
-//! An acknowledgement goes to the queue of control, or behind responses that stand in that of data
+//! An acknowledgement goes to the control queue, or behind responses that stand in the data queue
 //! ([`class_entry`](super::class_entry)). It waits while that one has no room; a part of that of data is for it. A CNP goes to the
-//! queue of control. Of a flood of acknowledgements ([`ack_share`](super::ack_share)) all wait.
+//! control queue. Of a flood of acknowledgements ([`ack_share`](super::ack_share)) all wait.
 //!
-//! Latency: a cycle, of a CNP two; the bound has what starts until they are seen.
+//! Latency: a cycle from `room`, `shut` and `no_acks`, two from `ahead`; `cnps_wait` a cycle more. The bound has what starts until they are seen.
 use super::claims::Claims;
 use super::class_of::{class_bit, class_of_priority, priority_of};
 use super::types::{ClassSetup, ClosedClasses, RequestsAhead};
@@ -46,11 +46,11 @@ const PIPELINES: u64 = 64;
 /// and the queues.
 pub const UNDER_WAY: u64 =
     MOST_AHEAD + 2 * (REQUESTS + RESPONSES) + PAYLOAD + UNSEEN * LARGEST + PIPELINES;
-/// Units of room that acknowledgements may take of a queue of data whose class is closed already.
+/// Units of room that acknowledgements may take of a data queue whose class is closed already.
 pub const OF_ACKS: u64 = 64;
 // 128 units may wait for the wire while all classes are open
 const _: () = assert!(UNDER_WAY + OF_ACKS + 128 <= DATA_BYTES / 64);
-/// Units of room in the queue of control from which on an acknowledgement or a CNP may leave: one for each that is under way.
+/// Units of room in the control queue from which on an acknowledgement or a CNP may leave: one for each that is under way.
 const ACKS: u64 = RESPONSES + 8;
 
 /// The block, for beats of `K` bytes.
@@ -58,9 +58,9 @@ const ACKS: u64 = RESPONSES + 8;
 pub struct ClassGate<const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Beats that the queue of data of each class has room for.
+    /// Beats that the data queue of each class has room for.
     pub room: [Signal<In, Bits<16>>; CLASSES],
-    /// Beats that its queue of control has room for.
+    /// Beats that its control queue has room for.
     pub control_room: [Signal<In, Bits<16>>; CLASSES],
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
@@ -76,7 +76,7 @@ pub struct ClassGate<const K: usize> {
     pub wanted: Signal<In, Bits<CLASSES>>,
     /// No acknowledgement is to leave, of any class.
     pub no_acks: Signal<In, Bit>,
-    /// Classes whose queue of data holds a response.
+    /// Classes whose data queue holds a response.
     pub responds: Signal<In, Bits<CLASSES>>,
     /// Classes of which something is not to start.
     pub closed: Signal<Out, ClosedClasses>,
@@ -91,7 +91,7 @@ pub struct ClassGate<const K: usize> {
     closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
     /// Classes whose acknowledgements wait for another reason than `no_acks`.
-    full: Reg<Bits<CLASSES>>,
+    no_room: Reg<Bits<CLASSES>>,
     cnp_prio: Dff<Bits<3>>,
     /// Classes that a CNP may be of, with a tag or without.
     cnp_classes: Dff<Bits<CLASSES>>,
@@ -156,7 +156,7 @@ impl<const K: usize> Logic for ClassGate<K> {
             waits: again | stops,
         };
         closed = closed_q;
-        full = waits;
+        no_room = waits;
         acks_q = if no_acks { !bits::<CLASSES>(0) } else { waits };
         acks_wait = acks_q;
         cnp_prio = priority_of(classes, cnp_dscp, true, cnp_pcp);
@@ -167,7 +167,7 @@ impl<const K: usize> Logic for ClassGate<K> {
         } else {
             tagged
         };
-        cnps_q = (cnp_classes & full).any();
+        cnps_q = (cnp_classes & no_room).any();
         cnps_wait = cnps_q;
     }
 }

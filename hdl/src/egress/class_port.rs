@@ -55,7 +55,7 @@ pub struct ClassPort<
     pub stands: Signal<Out, Bit>,
     /// A request has left; one cycle.
     pub departed: Signal<Out, Valid<Departure>>,
-    /// No queue of data is to start a frame.
+    /// No data queue is to start a frame.
     pub hold: Signal<In, Bit>,
     /// No queue is to start a frame.
     pub stall: Signal<In, Bit>,

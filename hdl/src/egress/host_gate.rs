@@ -15,7 +15,7 @@ use crate::prelude::*;
 pub struct HostGate<const K: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
-    /// Beats that the queue of data of each class has room for.
+    /// Beats that the data queue of each class has room for.
     pub room: [Signal<In, Bits<16>>; CLASSES],
     /// A frame waits, or leaves.
     pub waits: Signal<In, Bit>,

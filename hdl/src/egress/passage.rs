@@ -9,7 +9,7 @@
 //! acknowledges it, and no datagram is complete. Requests keep their order from the assembler to the queues, so what is known of
 //! each waits here and not beside its beats.
 //!
-//! Departures leave in turns. Where one waits its source stops between frames: `hold` for the queues of data, `hold_own` for the
+//! Departures leave in turns. Where one waits its source stops between frames: `hold` for the data queues, `hold_own` for the
 //! loopback. `left` is taken at once; `room` says that some more may come.
 //!
 //! `activity` counts the packets from the assemblers to the loopback, which lets them out in order; those in front, two of each
@@ -57,7 +57,7 @@ pub struct Passage {
     pub departure: Signal<Out, Departure>,
     /// The wire has taken a request.
     pub departed: Signal<In, Valid<Departure>>,
-    /// The queues of data are to begin no frame.
+    /// The data queues are to begin no frame.
     pub hold: Signal<Out, Bit>,
     /// The loopback is to begin none to the port.
     pub hold_own: Signal<Out, Bit>,

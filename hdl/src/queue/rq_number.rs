@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Order: `m` and `numbers` follow `s`. Rate: one a cycle. Latency: none for other WQEs while none of a shared queue waits;
-//! of a shared queue 5 cycles, and the read of one that is taken. 256 reads may be under way.
+//! of a shared queue 4 cycles to `m` and 5 to `numbers`, and the read of one that is taken. 256 reads may be under way.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use ferroce_proto::abi::wqe::SLOT_BYTES;
 

@@ -102,7 +102,7 @@ impl Departures {
     }
 }
 
-/// A frame that says so, of a queue of data, as short as a request may be.
+/// A frame that says so, of a data queue, as short as a request may be.
 pub(crate) fn is_request(queue: usize, frame: &[u8]) -> bool {
     queue < QUEUES / 2 && frame.len() >= 58 && frame[9] & 1 == 1
 }

@@ -7,7 +7,7 @@ use ferroce_sim::bench::Bench;
 
 use crate::gate::{OF_ACKS, UNIT, get, set};
 
-/// Beats of the queue of data of a class: 240 KiB.
+/// Beats of the data queue of a class: 240 KiB.
 const QUEUE: u64 = UNIT * 3840;
 /// Cycles until it looks at a frame.
 const LATENCY: usize = 3;

@@ -37,7 +37,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         case: Some("pause_of_many_cnps"),
         changes: &[change(
             "class_gate",
-            "assign cnps_q_d = |(cnp_classes_q & full_q);",
+            "assign cnps_q_d = |(cnp_classes_q & no_room_q);",
             "1'b0",
         )],
     },

@@ -6,8 +6,8 @@
 //!
 //! * acknowledged messages complete with success, if a CQE was asked for;
 //! * a WQE that could not run completes with its status;
-//! * in error everything completes, and a last entry behind them says that the failure is complete: then the responder
-//!   of the queue pair may fail.
+//! * in error everything completes; in ERR a last entry behind them says that the failure is complete: then the
+//!   responder of the queue pair may fail.
 //!
 //! The Retired event reports how far the walk came, where the oldest message now starts, and whether the packet whose
 //! payload could not be read is of that one.

@@ -8,13 +8,17 @@
 //! | Start | it differs from what was sent of it | the queue pair fails, after the messages in front of it | [`SqStart`] |
 //! | Start | there is room in ring and PSN window | packets are granted: up to a quantum, a READ whole | [`SqStart`] |
 //! | Start | there is none, or a fence stands | waits for Retired | [`SqStart`] |
+//! | Start | its class is closed, or READ data that its fence waits for is not in host memory | refused: read again later | [`SqStart`] |
+//! | Refetch | the WQE ends behind its grant | read again, with what follows it | [`SqStart`] |
 //! | Start | it sends nothing, and nothing is outstanding | the card executes it; Executed makes its entry | [`SqStart`] |
 //! | Answer | ACK or response in the window | what it acknowledges retires; retries start afresh (IB1 9.7.5.1) | [`SqAnswer`] |
 //! | Answer | NAK sequence error, implied NAK | **retry** from the oldest PSN not acknowledged (IB1 9.7.5.1.1) | [`SqAnswer`] |
 //! | Answer | RNR NAK | waits for the timer, then sends again, `rnr_retry` times; 7 is for ever (IB1 9.7.5.2.8) | [`SqAnswer`] |
 //! | Answer | any other NAK | the oldest message fails (IB1 9.9.2) | [`SqAnswer`] |
+//! | Timeout | it waits for a receiver | sends again; that costs no retry | [`SqRetired`] |
 //! | Timeout | packets have not left yet, or the latest left less than a timeout ago | the timer starts anew; for the latter once | [`SqRetired`] |
 //! | Timeout | else | **retry** (IB1 9.7.6.1.3) | [`SqRetired`] |
+//! | Retire | | `retire` walks the outstanding ring | [`SqRetired`] |
 //! | Retired | going back | execution goes on at the oldest message | [`SqRetired`] |
 //! | Retired | a message failed | the queue pair fails with its status | [`SqRetired`] |
 //! | Command | see there | state, PSNs and retries are set | [`SqCommand`] |
