@@ -189,7 +189,18 @@ impl QueuePair {
         let (psn, mtu) = (packet.bth.psn, self.rq.mtu());
         let reth = packet.ext.reth.expect("a READ request has a RETH");
         let executed = self.rq.expected.since(psn) as u32;
-        let due = |r: &Response| matches!(r, Response::Read(read) if read.will_answer(psn, mtu));
+        let reads = self
+            .rq
+            .responses
+            .iter()
+            .filter_map(|response| match response {
+                Response::Read(read) => Some(read),
+                _ => None,
+            });
+        // What leaves before a duplicate is of no use: the requester went back to that one.
+        let goes_back = reads.clone().any(|read| read.repeated);
+        let counts = |read: &&ReadReply| read.repeated || !goes_back;
+        let is_due = reads.filter(counts).any(|read| read.will_answer(psn, mtu));
         let allowed = self.rq.ctx.remote_read
             && env
                 .regions
@@ -205,7 +216,7 @@ impl QueuePair {
         if allowed
             && mtu.packets(reth.dma_len) <= executed
             && self.rq.responses.len() < MAX_RESPONSES
-            && !self.rq.responses.iter().any(due)
+            && !is_due
         {
             let reply = ReadReply::new(psn, reth, self.rq.msn);
             self.reply_read(ReadReply {

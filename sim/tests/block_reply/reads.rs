@@ -241,7 +241,7 @@ fn a_later_duplicate_is_dropped_while_its_read_is_answered() {
     while rig.desc.count() < 150 {
         rig.step();
     }
-    // before and behind the packet that is due next
+    // behind the turn, and before the packet that is due next
     rig.request(&Request::read(3, 340, 1024).at(BASE + 290 * 1024).again());
     rig.request(&Request::read(3, 60, 1024).at(BASE + 10 * 1024).again());
     rig.run(30_000);
@@ -249,6 +249,44 @@ fn a_later_duplicate_is_dropped_while_its_read_is_answered() {
     assert_eq!(sent[..300], answer(&read, 0));
     assert_eq!(sent.len(), 301);
     assert_eq!(sent[300].psn, 60);
+}
+
+/// A response early in a turn is lost: its requester asks again before the turn is over.
+#[test]
+fn what_left_in_the_turn_under_way_is_answered_again() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::new(0.5, 8));
+    let read = Request::read(3, 50, 1024 * 64);
+    rig.request(&read);
+    while rig.desc.count() < 10 {
+        rig.step();
+    }
+    rig.request(&Request::read(3, 51, 1024 * 63).at(BASE + 1024).again());
+    rig.run(10_000);
+    let sent = rig.packets();
+    assert_eq!(sent[..64], answer(&read, 0));
+    let psns: Vec<_> = sent[64..].iter().map(|packet| packet.psn).collect();
+    assert_eq!(psns, Vec::from_iter(51..114));
+}
+
+/// Its requester goes back: answers before that of the lost READ are of no use to it.
+#[test]
+fn duplicates_behind_one_are_answered_again() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
+    let reads: Vec<_> = (0..4).map(|i| Request::read(3, 50 + i, 64)).collect();
+    rig.request_after(&reads[0], 0, false);
+    for read in &reads[1..] {
+        rig.request_after(read, 1, false);
+    }
+    rig.run(200);
+    assert_eq!(rig.packets().len(), 1);
+    for read in &reads {
+        rig.request_after(&read.again(), 1, false);
+    }
+    rig.run(200);
+    rig.set_done(1);
+    rig.run(1500);
+    let psns: Vec<_> = rig.packets().iter().map(|packet| packet.psn).collect();
+    assert_eq!(psns, [51, 52, 53, 50, 51, 52, 53]);
 }
 
 #[test]

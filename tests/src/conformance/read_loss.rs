@@ -11,6 +11,7 @@ use super::{READ, cases, check, check_bytes};
 cases! {
     read_request_lost, READ, "IB1 9.7.6.1.3", "A READ request that is lost is sent again after the timeout.";
     read_any_response_lost, READ, "IB1 9.7.6.1.3", "Whichever response is lost, the READ completes with all of its data.";
+    read_lost_in_its_turn, READ, "IB1 9.7.5.1.4", "A response that is lost while later ones leave is asked for at once and comes, without a timer; those of READs behind it too.";
     read_resumed_from_first_missing, READ, "IB1 9.7.5.1.4", "A READ goes on from the first response missing: PSN, address and length move on by what has arrived.";
     read_middle_after_resume, READ, "IB1 9.7.5.1", "Responses to a resumed READ may be First or Middle: only their PSN, length and end count.";
     implied_nak, READ, "IB1 9.7.5.1.4", "A response to a later request shows that a READ response was lost: the READ is sent again at once.";
@@ -52,6 +53,29 @@ fn read_any_response_lost(bench: &mut Bench) {
     for lost in 0..4 {
         c.lose(Side::B, &[lost]);
         read(&mut c, &format!("response {lost} lost"));
+    }
+}
+
+fn read_lost_in_its_turn(bench: &mut Bench) {
+    const BYTES: usize = 64 * MTU;
+    let options = QpOptions {
+        timeout: 0,
+        max_rd_atomic: 4,
+        ..QpOptions::default()
+    };
+    let mut c = bench.connect(options);
+    let origin = c.b.create_mr(&pattern(BYTES, 3), Rights::ALL);
+    let sink = c.a.create_mr(&[0; BYTES], Rights::ALL);
+    for lost in [1, 5, 20] {
+        c.a.write(sink.addr, &[0; BYTES]);
+        c.lose(Side::B, &[lost]);
+        let read = Work::read(&[sink.all()], &origin, 0);
+        c.post_all(&[read.clone(), read.clone(), read]);
+        for _ in 0..3 {
+            check("status", c.wait(Side::A).status, status::SUCCESS);
+        }
+        let what = format!("data, response {lost} lost");
+        check_bytes(&what, &c.a.contents(&sink), &pattern(BYTES, 3));
     }
 }
 

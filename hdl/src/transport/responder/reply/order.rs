@@ -43,7 +43,9 @@ impl Logic for ReplyOrder {
     #[kernel]
     fn update(&mut self) {
         let to_ack = psn - next_word.psn;
-        let to_due = psn - next_word.due_psn;
+        // a turn has up to 128 packets, some of which have left
+        let answered = bits::<24>(0).replace_bit(7, next_word.serving);
+        let to_due = psn - next_word.due_psn - answered;
         let to_first = psn - next_word.dup_first;
         let to_last = next_word.dup_last - psn;
         to_old = PsnOrder {

@@ -52,8 +52,13 @@ fn in_dups(order: PsnOrder) -> Bit {
 /// A reply does not enter: the ring is full, or it is a duplicate more than 16 or whose answer is due.
 #[kernel_fn]
 fn is_refused(state: ReplyState, order: PsnOrder, duplicate: Bit) -> Bit {
-    // due: of a reply not executed before, or of the latest run of duplicates
-    let due = (holds_new(state) & !order.before_due) | (state.duplicates.any() & in_dups(order));
+    // due: of the latest run of duplicates; without one, of a reply not executed before. What that says before it answers a
+    // duplicate is of no use: its requester went back to an earlier one
+    let due: Bit = if state.duplicates.any() {
+        in_dups(order)
+    } else {
+        holds_new(state) & !order.before_due
+    };
     state.count.bit(5) | (duplicate & (state.duplicates.bit(4) | due))
 }
 
@@ -171,6 +176,7 @@ impl Logic for ReplyRules {
                     out.holds = true;
                 } else if runs {
                     out.starts = !op.alone;
+                    next.serving = !op.alone & !state.runs.bit(0);
                     out.lists = op.alone;
                 } else {
                     next.listed = false;
@@ -182,6 +188,7 @@ impl Logic for ReplyRules {
             }
             OpKind::Served => {
                 next.listed = false;
+                next.serving = false;
                 if !current {
                     out.lists = !state.dead & (may_run | (empty & state.ack_due));
                 } else if op.failed {

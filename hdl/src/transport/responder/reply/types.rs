@@ -151,7 +151,9 @@ payload! {
         save: Bits<4>,
         /// Results before that one which are kept, at most 16.
         saved: Bits<5>,
-        /// The PSNs from here on are not answered, if there are replies that are no duplicates.
+        /// A turn of a READ is under way.
+        serving: Bit,
+        /// The PSNs from here on were not answered before that turn, if there are replies that are no duplicates.
         due_psn: Bits<24>,
         /// First PSN of the latest run of duplicates that is not answered, if there are duplicates.
         dup_first: Bits<24>,
