@@ -242,10 +242,12 @@ impl QueuePair {
 
     /// The state of the responder was set by a command.
     pub(super) fn enter_rq_state(&mut self, env: &mut Env, state: u8) {
-        self.rq.state = state;
+        let before = std::mem::replace(&mut self.rq.state, state);
         self.rq.configured &= state != state::RESET;
         self.rq.last_reported &= state == state::ERR;
-        if !matches!(state, state::RTR | state::RTS | state::SQD | state::SQE) {
+        let goes_on = matches!(state, state::RTR | state::RTS | state::SQD | state::SQE);
+        // What is due before its own NAK still leaves.
+        if !goes_on && (state, before) != (state::ERR, state::ERR) {
             self.rq.responses.clear();
         }
         self.flush(env);

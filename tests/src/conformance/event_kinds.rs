@@ -31,6 +31,7 @@ cases! {
     event_of_memory_unread, ALL, "IB1 11.6.3.2", "A READ or atomic of memory that cannot be read is reported once, as QP_FATAL.";
     event_of_a_placement, UNRELIABLE, "abi eq", "What could not be placed is reported once, with the status of its completion: QP_FATAL for a bad receive WQE, QP_REQ_ERR for a message too long for it, on RC.";
     event_of_a_shared_message, ALL | SRQ, "IB1 9.9.3", "A SEND that a packet out of order ends is reported as QP_REQ_ERR, and flushes the WQE that it took from a shared receive queue: that one alone.";
+    error_again_keeps_the_nak, ALL, "IB1 9.7.5.2", "A command to ERR takes nothing away from a queue pair that its own responder failed: the READs before are answered, then the NAK leaves.";
     no_event_of_what_goes_on, ALL | UNRELIABLE, "IB1 9.9.3", "What leaves a queue pair in its state is not reported: gaps, RNR NAKs, duplicates, and on UC and UD whatever a peer sends.";
 }
 
@@ -166,6 +167,34 @@ fn event_of_a_region_gone(bench: &mut Bench) {
     s.host.deregister(&origin);
     s.quiet();
     reported(&s, &mut eq, "READ", &denied);
+}
+
+fn error_again_keeps_the_nak(bench: &mut Bench) {
+    const PACKETS: u32 = 64;
+    let (mut s, mut eq) = watched(bench, qp_type::RC);
+    let len = PACKETS * MTU as u32;
+    let origin = s.host.create_mr(&pattern(len as usize, 3), Rights::ALL);
+    let mut request = s.request(Read);
+    let reth = request.ext.reth.as_mut().expect("a RETH");
+    (reth.va, reth.rkey, reth.dma_len) = (origin.addr, origin.key, len);
+    s.hand(&build(&request, &[]));
+    s.psn = s.psn.add(PACKETS);
+    let mut bad = s.write(WriteOnly, 8);
+    bad.ext.reth.as_mut().expect("a RETH").rkey ^= 1;
+    s.hand_next(&bad, &[1; 8]);
+    let mut sent = vec![];
+    while eq.there(&s.host).is_empty() {
+        sent.extend(s.run(16));
+    }
+    check("answered before the event", sent.len() < 60, true);
+    let qpn = s.qpn;
+    s.host.modify_state(qpn, state::ERR);
+    sent.extend(s.quiet());
+    check("packets", sent.len() as u32, PACKETS + 1);
+    let nak = Syndrome::Nak(NakCode::RemoteAccess);
+    check("the last", syndromes(&sent[PACKETS as usize..]), vec![nak]);
+    let denied = [(event::QP_ACCESS_ERR, status::GENERAL_ERR)];
+    reported(&s, &mut eq, "WRITE", &denied);
 }
 
 fn event_of_memory_unread(bench: &mut Bench) {

@@ -142,7 +142,8 @@ impl Logic for RqNext {
                 let leaves = (rq_event.state != RESET) & (rq_event.state != ERR);
                 if rq_event.set & !(dead & leaves & !restarts) {
                     next.state = rq_event.state;
-                    fails = rq_event.state == ERR;
+                    // what is due before its own NAK still leaves
+                    fails = (rq_event.state == ERR) & (state.state != ERR);
                     if rq_event.state == RESET {
                         next.known = false;
                     }

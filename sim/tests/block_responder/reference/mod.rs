@@ -297,6 +297,7 @@ impl Rq {
     /// A command.
     pub(crate) fn command(&mut self, command: &Command) -> Outcome {
         self.known |= command.image;
+        let failed_before = self.state == state::ERR;
         if let Some(state) = command.state {
             self.known &= state != state::RESET;
             self.last_reported &= state == state::ERR;
@@ -318,7 +319,8 @@ impl Rq {
             out.place = Some(self.order("reset"));
         }
         if self.state == state::ERR && command.state.is_some() {
-            if command.reset.is_none() {
+            // What is due before its own NAK still leaves.
+            if command.reset.is_none() && !failed_before {
                 out.place = Some(self.order("rsp_flush"));
             }
             self.fail();
