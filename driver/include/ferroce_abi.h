@@ -409,6 +409,8 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_STATUS_READY 0x2u
 /* A DMA access failed. */
 #define FERROCE_STATUS_DMA_ERROR 0x4u
+/* Host memory refused the write of a CQE, an event or the completion of a command: it is missing, and its ring ends there. */
+#define FERROCE_STATUS_RING_ERROR 0x8u
 
 /* bits of FEATURES. */
 /* RC SEND and WRITE. */

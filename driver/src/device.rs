@@ -258,6 +258,8 @@ pub struct Status {
     pub ready: bool,
     /// A DMA access failed: the card was given an address that is not mapped.
     pub dma_error: bool,
+    /// A completion or an event could not be written: the driver takes the card for lost.
+    pub ring_error: bool,
     /// The card reads as all ones: it is gone.
     pub absent: bool,
 }
@@ -269,6 +271,7 @@ impl Status {
             link_up: shell::link_up(backend).unwrap_or(value & status::LINK_UP != 0),
             ready: value & status::READY != 0,
             dma_error: value & status::DMA_ERROR != 0,
+            ring_error: value & status::RING_ERROR != 0,
             absent: value == u32::MAX,
         }
     }
@@ -282,10 +285,11 @@ impl fmt::Display for Status {
         let yes_no = |yes| if yes { "yes" } else { "no" };
         write!(
             f,
-            "link up: {}, ready: {}, DMA error: {}",
+            "link up: {}, ready: {}, DMA error: {}, ring error: {}",
             yes_no(self.link_up),
             yes_no(self.ready),
-            yes_no(self.dma_error)
+            yes_no(self.dma_error),
+            yes_no(self.ring_error)
         )
     }
 }

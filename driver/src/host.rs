@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ferroce_proto::abi::regs::{self, status};
+
 use crate::{Backend, BackendError, DmaAccess, eventfd};
 
 /// Time in ns of the card from one look for it to the next in a wait that polls.
@@ -125,7 +127,18 @@ impl<B: Backend> Host<B> {
         if self.lost() {
             return true;
         }
-        self.backend.is_lost() && self.give_up()
+        (self.backend.is_lost() || self.lacks_entries()) && self.give_up()
+    }
+
+    /// The card could not write an entry of a ring: what waits for that would wait for ever.
+    fn lacks_entries(&self) -> bool {
+        let lacks = self.backend.read32(regs::STATUS.into()) & status::RING_ERROR != 0;
+        if lacks {
+            tracing::error!(
+                "a completion or an event is missing (STATUS.ring_error): its memory refused the write"
+            );
+        }
+        lacks
     }
 
     /// Unmaps all memory from the card, which counts as lost from then on: it is lost, or the memory it would reach is

@@ -166,6 +166,15 @@ fn each_completion_queue_has_its_own() {
 
 #[test]
 fn a_program_that_only_polls_gets_the_error() {
+    polls_until_lost(|fake| fake.state().gone = true);
+}
+
+#[test]
+fn a_completion_that_could_not_be_written_ends_the_wait() {
+    polls_until_lost(|fake| fake.state().ring_error = true);
+}
+
+fn polls_until_lost(lose: impl FnOnce(&Fake)) {
     let Connected {
         fake,
         mut cq,
@@ -177,7 +186,7 @@ fn a_program_that_only_polls_gets_the_error() {
     for _ in 0..2 * POLLS {
         assert_eq!(cq.poll(&mut wcs), 0, "the card lives");
     }
-    fake.state().gone = true;
+    lose(&fake);
     let found = (0..POLLS).find_map(|_| match cq.poll(&mut wcs) {
         0 => None,
         found => Some(found),

@@ -42,6 +42,8 @@ payload! {
         reset: Bit,
         /// STATUS: a DMA access failed.
         dma_error: Bit,
+        /// STATUS: the write of an entry of a ring did.
+        ring_error: Bit,
         /// CMD_BASE, low half.
         cmd_base_lo: Bits<32>,
         /// CMD_BASE, high half.
@@ -84,6 +86,8 @@ pub struct Csr<const Q: usize, const C: usize> {
     pub ready: Signal<In, Bit>,
     /// A DMA access failed in this cycle.
     pub dma_error: Signal<In, Bit>,
+    /// The write of a CQE, an event or the completion of a command failed; one cycle.
+    pub ring_error: Signal<In, Bit>,
     /// The engine accepts frames and doorbells, and executes commands.
     pub enable: Signal<Out, Bit>,
     /// The engine is to be reset.
@@ -155,8 +159,12 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         if dma_error {
             state.dma_error = true;
         }
+        if ring_error {
+            state.ring_error = true;
+        }
         if state.reset {
             state.dma_error = false;
+            state.ring_error = false;
             state.reset = !reset_done;
         }
 
@@ -226,7 +234,8 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         let status = bits::<32>(0)
             .replace_bit(0, link_up)
             .replace_bit(1, ready & !state.reset)
-            .replace_bit(2, state.dma_error);
+            .replace_bit(2, state.dma_error)
+            .replace_bit(3, state.ring_error);
         let control = bits::<32>(0)
             .replace_bit(ENABLE, state.enable)
             .replace_bit(RESET, state.reset);

@@ -105,6 +105,8 @@ pub struct Core<
     pub idle: Signal<Out, Bit>,
     /// A DMA access failed in this cycle.
     pub dma_error: Signal<Out, Bit>,
+    /// The write of a CQE, an event or the completion of a command was refused; one cycle.
+    pub ring_error: Signal<Out, Bit>,
     /// All tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
@@ -240,6 +242,7 @@ impl<
         host.stall = stall;
         idle = host.idle & egress.stalled;
         dma_error = host.error;
+        ring_error = host.ring_error;
 
         // memory regions
         forward!(regions.check[0] <= receive.mr);

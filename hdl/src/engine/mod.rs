@@ -198,7 +198,7 @@ impl<
         csr.build = build;
         csr.link_up = true;
         csr.ready = core.ready;
-        csr.dma_error = core.dma_error;
+        copy!(csr <= core; dma_error, ring_error);
         copy!(core <= csr; enable, cmd_base, cpl_base, cmd_log_size, cmd_pi);
         csr.cmd_ci = core.cmd_ci;
         forward!(core.sq_doorbell <= csr.sq_doorbell);

@@ -17,9 +17,14 @@
 //! `done - n`, taken as a signed number, is not negative. Fewer than 2^15 bursts a client may be under way.
 use super::types::Burst;
 use crate::bus::axi;
+use crate::bus::dma_client::{WRITE_COMMAND, WRITE_CQE, WRITE_EQE};
 use crate::bus::types::WriteCmd;
 use crate::cell::count::one_less;
 use crate::prelude::*;
+
+const CQES: u64 = WRITE_CQE as u64;
+const COMPLETIONS: u64 = WRITE_COMMAND as u64;
+const EQES: u64 = WRITE_EQE as u64;
 
 pub use crate::bus::dma_client::WRITERS as CLIENTS;
 
@@ -47,6 +52,8 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     pub idle: Signal<Out, Bit>,
     /// A write failed in this cycle (BRESP SLVERR or DECERR).
     pub error: Signal<Out, Bit>,
+    /// It was of an entry of a ring: a CQE, an event, the completion of a command.
+    pub ring_error: Signal<Out, Bit>,
     arbiter: Arbiter<CLIENTS>,
     pick: Pick<WriteCmd, CLIENTS>,
     address: Skid<Burst>,
@@ -60,6 +67,7 @@ pub struct DmaWrite<const W: usize, const K: usize> {
     issued_count: [Reg<Bits<16>>; CLIENTS],
     done_count: [Reg<Bits<16>>; CLIENTS],
     failed: Reg<Bit>,
+    ring_failed: Reg<Bit>,
     refusal: [Reg<Bit>; CLIENTS],
     /// Bursts under way.
     open: Reg<Bits<16>>,
@@ -195,6 +203,8 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         // Responses.
         m_axi.bready = true;
         failed = m_axi.bvalid & m_axi.bresp.bit(1);
+        let of_ring = (m_axi.bid == CQES) | (m_axi.bid == COMPLETIONS) | (m_axi.bid == EQES);
+        ring_failed = m_axi.bvalid & m_axi.bresp.bit(1) & of_ring;
         for i in 0..CLIENTS {
             if m_axi.bvalid & (m_axi.bid == client[i]) {
                 done_count[i] = done_count[i] + 1;
@@ -209,6 +219,7 @@ impl<const W: usize, const K: usize> Logic for DmaWrite<W, K> {
         }
         idle = open == 0;
         error = failed;
+        ring_error = ring_failed;
         for i in 0..CLIENTS {
             if m_axi.bvalid & (m_axi.bid == client[i]) {
                 refusal[i] = m_axi.bresp.bit(1);

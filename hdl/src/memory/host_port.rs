@@ -34,6 +34,8 @@ pub struct HostPort<const W: usize, const K: usize> {
     pub idle: Signal<Out, Bit>,
     /// An access failed in this cycle.
     pub error: Signal<Out, Bit>,
+    /// A write of an entry of a ring was refused; one cycle.
+    pub ring_error: Signal<Out, Bit>,
     reader: DmaRead<W, K, BURSTS>,
     writer: DmaWrite<W, K>,
 }
@@ -62,6 +64,7 @@ impl<const W: usize, const K: usize> Logic for HostPort<W, K> {
         writer.stall = stall;
         idle = reader.idle & writer.idle;
         error = reader.error | writer.error;
+        ring_error = writer.ring_error;
         copy!(m_axi <= writer.m_axi;
             awid, awaddr, awlen, awsize, awburst, awvalid, wdata, wstrb, wlast, wvalid, bready);
         copy!(writer.m_axi <= m_axi; awready, wready, bid, bresp, bvalid);

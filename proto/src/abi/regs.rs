@@ -267,6 +267,8 @@ pub mod status {
     pub const READY: u32 = 1 << 1;
     /// A DMA access failed.
     pub const DMA_ERROR: u32 = 1 << 2;
+    /// Host memory refused the write of a CQE, an event or the completion of a command: it is missing, and its ring ends there.
+    pub const RING_ERROR: u32 = 1 << 3;
 }
 }
 

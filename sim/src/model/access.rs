@@ -14,6 +14,8 @@ use crate::memory::HostMemory;
 pub(super) struct Dma {
     memory: Rc<dyn HostMemory>,
     pub(super) failed: bool,
+    /// That of an entry of a ring did.
+    pub(super) ring_failed: bool,
 }
 
 impl Dma {
@@ -21,6 +23,7 @@ impl Dma {
         Self {
             memory,
             failed: false,
+            ring_failed: false,
         }
     }
 
@@ -46,6 +49,11 @@ impl Dma {
         let failed = self.memory.write(addr, data).is_err();
         self.failed |= failed;
         !failed
+    }
+
+    /// Writes an entry of a ring.
+    pub(super) fn write_entry(&mut self, addr: u64, data: &[u8]) {
+        self.ring_failed |= !self.write(addr, data);
     }
 }
 

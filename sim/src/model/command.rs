@@ -84,7 +84,7 @@ impl Model {
     }
 
     fn answer_command(&mut self, addr: u64, completion: &CmdCpl) {
-        self.env.dma.write(addr, &completion.emit());
+        self.env.dma.write_entry(addr, &completion.emit());
         self.csr.cmd_ci = self.csr.cmd_ci.wrapping_add(1);
     }
 

@@ -86,7 +86,7 @@ impl Env {
         let owner = cq.producer >> ctx.log_size & 1 == 0;
         let slot = u64::from(cq.producer & (size - 1)) * Cqe::BYTES as u64;
         self.dma
-            .write(ctx.base.wrapping_add(slot), &Cqe { owner, ..cqe }.emit());
+            .write_entry(ctx.base.wrapping_add(slot), &Cqe { owner, ..cqe }.emit());
         cq.producer = cq.producer.wrapping_add(1);
         let solicited = cqe.solicited || cqe.status != status::SUCCESS;
         if solicited {

@@ -106,8 +106,13 @@ impl Model {
             regs::PARAMS3 => self.params3(),
             regs::FEATURES => self.env.features,
             regs::CONTROL => csr.enabled.into(),
-            regs::STATUS if self.env.dma.failed => READY | status::DMA_ERROR,
-            regs::STATUS => READY,
+            regs::STATUS => {
+                let bit = |set, bit| if set { bit } else { 0 };
+                let dma = &self.env.dma;
+                READY
+                    | bit(dma.failed, status::DMA_ERROR)
+                    | bit(dma.ring_failed, status::RING_ERROR)
+            }
             regs::CMD_BASE_LO => csr.cmd_base as u32,
             regs::CMD_BASE_HI => (csr.cmd_base >> 32) as u32,
             regs::CPL_BASE_LO => csr.cpl_base as u32,

@@ -67,7 +67,7 @@ impl Env {
                 let owner = eq.producer >> ctx.log_size & 1 == 0;
                 let slot = u64::from(eq.producer & (size - 1)) * Eqe::BYTES as u64;
                 self.dma
-                    .write(ctx.base.wrapping_add(slot), &Eqe { owner, ..*eqe }.emit());
+                    .write_entry(ctx.base.wrapping_add(slot), &Eqe { owner, ..*eqe }.emit());
                 eq.producer = eq.producer.wrapping_add(1);
                 eq.backlog.pop_front();
                 eq.unreported = true;

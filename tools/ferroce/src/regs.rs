@@ -124,6 +124,7 @@ fn fields(register: &Register) -> Vec<(&'static str, usize, usize)> {
             ("link_up", status::LINK_UP),
             ("ready", status::READY),
             ("dma_error", status::DMA_ERROR),
+            ("ring_error", status::RING_ERROR),
         ]),
         regs::FEATURES => bits(&[
             ("rc", feature::RC),

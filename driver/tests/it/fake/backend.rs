@@ -37,7 +37,7 @@ impl Backend for Fake {
             ),
             regs::FEATURES => state.features.bits(),
             regs::CONTROL => state.control,
-            regs::STATUS => 1 | u32::from(ready) << 1,
+            regs::STATUS => 1 | u32::from(ready) << 1 | u32::from(state.ring_error) << 3,
             shell @ (0x8000 | 0x8004 | 0x8008) => state
                 .shell
                 .map_or(0, |words| words[(shell - 0x8000) as usize / 4]),

@@ -54,6 +54,8 @@ pub(crate) struct State {
     pub(crate) features: Features,
     /// Turns until STATUS.ready; `None`: never.
     pub(crate) ready_in: Option<u64>,
+    /// STATUS.ring_error.
+    pub(crate) ring_error: bool,
     pub(crate) control: u32,
     pub(crate) resets: u32,
     pub(crate) now_ns: u64,
@@ -117,6 +119,7 @@ impl Fake {
             params,
             features,
             ready_in: Some(0),
+            ring_error: false,
             control: 0,
             resets: 0,
             now_ns: 0,

@@ -134,7 +134,11 @@ fn status_shows_link_ready_and_a_failed_access_for_good() {
     assert_eq!(rig.read(regs::STATUS), status::LINK_UP | status::READY);
     rig.pulse("dma_error");
     rig.run(10);
-    let all = status::LINK_UP | status::READY | status::DMA_ERROR;
+    let failed = status::LINK_UP | status::READY | status::DMA_ERROR;
+    assert_eq!(rig.read(regs::STATUS), failed);
+    rig.pulse("ring_error");
+    rig.run(10);
+    let all = failed | status::RING_ERROR;
     assert_eq!(rig.read(regs::STATUS), all);
     set(&mut rig.bench, "link_up", 0);
     assert_eq!(rig.read(regs::STATUS), all & !status::LINK_UP);

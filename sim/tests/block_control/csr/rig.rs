@@ -130,6 +130,7 @@ impl Rig {
             "link_up",
             "ready",
             "dma_error",
+            "ring_error",
             "reset_done",
             "cmd_ci",
             "exception_status",
