@@ -159,7 +159,15 @@ impl Manager {
     }
 
     fn on_rej(&mut self, from: Address, rej: &Rej) {
-        let Some(connection) = self.connections.get(&rej.remote) else {
+        let asks = |c: &Connection| matches!(c.state, State::ReqReceived | State::RepSent(_));
+        let id = if rej.remote == 0 && rej.reason == reason::TIMEOUT {
+            // Who gives up before a REP came knows one number, its own (IB1 12.6.7.2).
+            self.connections.of_remote(from.gid, rej.local, asks)
+        } else {
+            Some(rej.remote)
+        };
+        let Some((id, connection)) = id.and_then(|id| Some((id, self.connections.get(&id)?)))
+        else {
             return;
         };
         let knows = connection.remote == 0 || connection.remote == rej.local;
@@ -171,7 +179,7 @@ impl Manager {
             State::ReqSent(_) if rej.reason == reason::STALE_CONNECTION => {}
             State::ReqSent(_) | State::RepSent(_) | State::ReqReceived | State::RepReceived => {
                 let event = CmEvent::Rejected(rej.reason, Box::new(rej.private));
-                self.end(rej.remote, event);
+                self.end(id, event);
             }
             _ => {}
         }

@@ -129,11 +129,9 @@ fn a_reject_has_a_reason() {
     let id = world.sides[0].connect(world.now, address(1), req(0, PortSpace::Tcp, PORT));
     let (b, _) = world.next(1);
     world.sides[0].abandon(world.now, id);
-    world.carry();
-    // It did not know the number of the other side yet.
-    assert_eq!(world.event[1], []);
-    world.sides[1].accept(world.now, b, rep()).unwrap();
-    assert_eq!(world.next(1), (b, CmEvent::Rejected(6, none)));
+    // It does not know the number of the other side yet, which finds it by its own.
+    assert_eq!(world.next(1), (b, CmEvent::Rejected(4, none)));
+    assert_eq!(world.sides[1].accept(world.now, b, rep()), Err(WrongState));
     world.assert_empty();
 }
 
