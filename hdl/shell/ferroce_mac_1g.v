@@ -140,6 +140,8 @@ module ferroce_mac_1g (
     reg  [2:0]  held;
     reg         begun;
     reg         was_dv;
+    // The beginning was seen, and only preamble since.
+    reg         lead;
     reg         error;
     reg  [31:0] rx_crc;
     wire        good  = rx_crc == RESIDUE & ~error;
@@ -153,7 +155,8 @@ module ferroce_mac_1g (
         byte_valid <= 1'b0;
         byte_last  <= 1'b0;
         byte_user  <= 1'b0;
-        was_dv     <= rx_dv;
+        was_dv     <= rx_dv | rx_rst;
+        lead       <= rx_dv & ~rx_er & ~rx_rst & rx_d == 8'h55 & (lead | ~was_dv);
         if (rx_rst) begin
             begun <= 1'b0;
             held  <= 3'd0;
@@ -162,7 +165,7 @@ module ferroce_mac_1g (
             error  <= 1'b0;
             rx_crc <= 32'hffffffff;
             // A frame begins behind its delimiter; one whose beginning was not seen does not.
-            begun  <= rx_dv & was_dv & ~rx_er & rx_d == 8'hd5;
+            begun  <= rx_dv & lead & ~rx_er & rx_d == 8'hd5;
         end else if (rx_dv) begin
             late   <= {late[31:0], rx_d};
             rx_crc <= crc_byte(rx_crc, rx_d);

@@ -78,10 +78,11 @@ module ferroce_mac_cmac (
 
     ferroce_cdc_reset reset_mac (.clk(mac_clk), .arst(arst), .rst(queue_rst));
 
-    // Bring-up: receive at once; until the lanes are aligned tell the other side by remote fault indications.
+    // Bring-up: receive at once; until the lanes are aligned without a local fault tell the other side by remote fault
+    // indications.
     always @(posedge mac_clk) begin
-        up       <= aligned & ~remote_fault & ~mac_rx_rst & ~mac_tx_rst;
-        send_rfi <= ~aligned;
+        up       <= aligned & ~local_fault & ~remote_fault & ~mac_rx_rst & ~mac_tx_rst;
+        send_rfi <= ~aligned | local_fault;
     end
 
     cmac_usplus_0 cmac (

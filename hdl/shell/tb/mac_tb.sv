@@ -290,14 +290,18 @@ module mac_tb;
         end
 
         // The link goes, in the middle of frames; nothing waits for it.
-        for (int i = 0; i < 4; i++) begin
+        for (int i = 0; i < 6; i++) begin
+            // The last times the lanes stay aligned.
+            automatic bit faulty = i >= 4;
             automatic int unsigned already = tx_dropped;
             rx_on = 1;
             tx_on = 1;
-            #3000000 @(negedge mac_clk) dut.cmac.stat_rx_aligned = 0;
+            #3000000 @(negedge mac_clk) dut.cmac.stat_rx_aligned = faulty;
+            dut.cmac.stat_rx_local_fault = faulty;
             tx_pull = i[0] ? 0 : 8;
             #3000000;
             if (link_status[0] || tx_dropped == already) fail("frames wait for a link");
+            if (!dut.cmac.ctl_tx_send_rfi) fail("the other side is not told");
             if (i[1]) begin
                 // A reset of the MAC as well.
                 @(negedge mac_clk);
@@ -309,6 +313,7 @@ module mac_tb;
             end
             tx_pull = 8;
             dut.cmac.stat_rx_aligned = 1;
+            dut.cmac.stat_rx_local_fault = 0;
             #3000000 settle("link");
         end
         if (rx_cut == 0 || tx_spoilt == 0) fail("no frame was cut");
