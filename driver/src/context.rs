@@ -46,7 +46,8 @@ impl<B: Backend> Context<B> {
         Status::read(&self.card.host.backend)
     }
 
-    /// Looks whether the card is gone: it left the bus, or what simulates it ended.
+    /// Looks whether the card is gone: it left the bus, what simulates it ended, or host memory refused the write of a
+    /// completion or an event, which is missing then.
     ///
     /// A card that was found to be gone, here or by any wait on it, is gone for good, even if it answers again: it reaches
     /// no memory any more, what was posted completes with [`WcStatus::FatalErr`](crate::WcStatus::FatalErr), every command

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ferroce_proto::abi::regs::{self, status};
+use ferroce_proto::abi::regs::{self, control, status};
 
 use crate::{Backend, BackendError, DmaAccess, eventfd};
 
@@ -130,10 +130,13 @@ impl<B: Backend> Host<B> {
         (self.backend.is_lost() || self.lacks_entries()) && self.give_up()
     }
 
-    /// The card could not write an entry of a ring: what waits for that would wait for ever.
+    /// The card could not write an entry of a ring, for which somebody may wait for ever. It is reset, so that it serves
+    /// no peer without memory.
     fn lacks_entries(&self) -> bool {
-        let lacks = self.backend.read32(regs::STATUS.into()) & status::RING_ERROR != 0;
+        let value = self.backend.read32(regs::STATUS.into());
+        let lacks = value != u32::MAX && value & status::RING_ERROR != 0;
         if lacks {
+            self.write32(regs::CONTROL.into(), control::ENGINE_RESET);
             tracing::error!(
                 "a completion or an event is missing (STATUS.ring_error): its memory refused the write"
             );

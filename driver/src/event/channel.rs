@@ -69,8 +69,30 @@ impl<B: Backend> Channel<B> {
 pub struct CompChannel<B: Backend = AnyBackend> {
     queue: EventQueue<B>,
     core: Arc<Channel<B>>,
-    /// Completion queues with lower numbers were reported since the card was lost, or the ring was full.
-    next_cqn: u32,
+    walk: Walk,
+}
+
+/// Reports of all completion queues of a channel, one after the other.
+#[derive(Default)]
+struct Walk {
+    /// Those with lower numbers were reported.
+    next_cqn: Option<u32>,
+    /// It was begun for the loss of the card.
+    is_last: bool,
+}
+
+impl Walk {
+    /// The next completion queue. A walk begins anew when the card is lost, or events of a full ring were taken.
+    fn next<B: Backend>(&mut self, core: &Channel<B>, was_full: bool) -> Option<u32> {
+        let is_lost = core.card.host.lost() && !self.is_last;
+        if is_lost || was_full {
+            self.next_cqn = Some(0);
+            self.is_last |= is_lost;
+        }
+        let found = self.next_cqn.and_then(|from| core.member(from));
+        self.next_cqn = found.map(|cqn| cqn + 1);
+        found
+    }
 }
 
 impl<B: Backend> Context<B> {
@@ -100,7 +122,7 @@ impl<B: Backend> CompChannel<B> {
         Ok(Self {
             queue,
             core,
-            next_cqn: 0,
+            walk: Walk::default(),
         })
     }
 
@@ -117,34 +139,22 @@ impl<B: Backend> CompChannel<B> {
     /// Number of a completion queue with completions, oldest event first. `None` if there is no event; the file
     /// descriptor becomes readable with the next one.
     pub fn try_event(&mut self) -> Option<u32> {
-        Self::next(&mut self.queue, &self.core, &mut self.next_cqn)
+        Self::next(&mut self.queue, &self.core, &mut self.walk)
     }
 
     /// Number of a completion queue with completions; sleeps until there is an event, for `limit` of the card's time at most. `None` at
     /// once if the card is lost and all queues were reported.
     pub fn get_event(&mut self, limit: Duration) -> Option<u32> {
-        let Self {
-            queue,
-            core,
-            next_cqn,
-        } = self;
-        queue.wait(nanoseconds(limit), |queue| {
-            Self::next(queue, core, next_cqn)
-        })
+        let Self { queue, core, walk } = self;
+        queue.wait(nanoseconds(limit), |queue| Self::next(queue, core, walk))
     }
 
-    fn next(queue: &mut EventQueue<B>, core: &Channel<B>, next_cqn: &mut u32) -> Option<u32> {
+    fn next(queue: &mut EventQueue<B>, core: &Channel<B>, walk: &mut Walk) -> Option<u32> {
         loop {
             let Some((position, eqe)) = queue.take(|| None) else {
-                let is_lost = core.card.host.lost();
-                let reports_all = is_lost || queue.was_full;
-                let next = reports_all.then(|| core.member(*next_cqn)).flatten();
-                if let Some(cqn) = next {
-                    *next_cqn = cqn + 1;
+                let next = walk.next(core, std::mem::take(&mut queue.was_full));
+                if next.is_some() {
                     queue.raise();
-                } else if !is_lost {
-                    queue.was_full = false;
-                    *next_cqn = 0;
                 }
                 return next;
             };

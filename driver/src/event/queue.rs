@@ -37,7 +37,7 @@ pub(super) struct EventQueue<B: Backend> {
     pub(super) fd: OwnedFd,
     /// Events taken.
     position: u64,
-    /// The ring was full when an event was taken: the card may have lost later ones.
+    /// The ring was full when an event was taken, and nobody asked: the card may have lost later ones.
     pub(super) was_full: bool,
 }
 

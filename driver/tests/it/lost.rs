@@ -8,6 +8,7 @@ use ferroce_driver::{
     eventfd,
 };
 use ferroce_proto::abi::cmd::opcode;
+use ferroce_proto::abi::eq::event;
 
 use crate::fake::{ALL, Answer, Fake};
 use crate::setup::{Connected, LOCAL_MAC, REMOTE, open, peer, sges};
@@ -211,6 +212,29 @@ fn buffers_come_back() {
     assert!(fake.state().mapped.is_empty(), "it is ours alone");
     done.buf.fill(1);
     assert!(queues.wait(FOR_EVER).is_none());
+}
+
+#[test]
+fn each_queue_is_reported_though_a_full_ring_was_too() {
+    let (fake, context) = open(ALL);
+    let attr = EventAttr {
+        entries: 2,
+        ..EventAttr::default()
+    };
+    let mut channel = context.create_comp_channel(&attr).unwrap();
+    let cqs = [(); 3].map(|()| context.create_cq_on(8, &channel).unwrap());
+    let all = cqs.each_ref().map(|cq| cq.cqn());
+    for _ in 0..2 {
+        assert!(fake.put_event(1, event::COMPLETION, 0, all[0]));
+    }
+    let taken = [(); 4].map(|()| channel.try_event());
+    assert_eq!(taken, [all[0], all[0], all[0], all[1]].map(Some));
+    // In the middle of that the card is lost.
+    fake.state().gone = true;
+    assert!(context.is_lost());
+    let taken: Vec<_> = std::iter::from_fn(|| channel.try_event()).collect();
+    assert_eq!(taken, all);
+    assert_eq!(channel.try_event(), None);
 }
 
 #[test]

@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(60);
 /// Runs of a cell in which one side was cut off.
 const TRIES: u32 = 4;
 /// Exit status of a rping that did all: its thread asks for a connection event when the main one has taken the channel
-/// away already (rdma-core before its pull request 1622).
+/// away already, and says so (rdma-core before its pull request 1622).
 const LATE_THREAD: i32 = 255;
 /// From one look at both sides to the next.
 const LOOK: Duration = Duration::from_millis(20);
@@ -204,8 +204,9 @@ impl Outcome {
                     faults.extend(done.err().map(|why| format!("{side_name} {why}")));
                 }
                 Some(status) => {
-                    let is_late =
-                        status == LATE_THREAD && self.cell.program.family == Family::Rping;
+                    let is_late = status == LATE_THREAD
+                        && self.cell.program.family == Family::Rping
+                        && text.contains("rdma_get_cm_event");
                     did_all +=
                         usize::from(is_late && programs::check(&self.cell, side, text).is_ok());
                     let why = last_line(text);
