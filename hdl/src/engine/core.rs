@@ -241,8 +241,7 @@ impl<
         }
         host.stall = stall;
         idle = host.idle & egress.stalled;
-        dma_error = host.error;
-        ring_error = host.ring_error;
+        copy!(self <= host; dma_error, ring_error);
 
         // memory regions
         forward!(regions.check[0] <= receive.mr);

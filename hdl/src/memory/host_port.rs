@@ -33,7 +33,7 @@ pub struct HostPort<const W: usize, const K: usize> {
     /// Nothing is under way.
     pub idle: Signal<Out, Bit>,
     /// An access failed in this cycle.
-    pub error: Signal<Out, Bit>,
+    pub dma_error: Signal<Out, Bit>,
     /// A write of an entry of a ring was refused; one cycle.
     pub ring_error: Signal<Out, Bit>,
     reader: DmaRead<W, K, BURSTS>,
@@ -63,7 +63,7 @@ impl<const W: usize, const K: usize> Logic for HostPort<W, K> {
         reader.stall = stall;
         writer.stall = stall;
         idle = reader.idle & writer.idle;
-        error = reader.error | writer.error;
+        dma_error = reader.error | writer.error;
         ring_error = writer.ring_error;
         copy!(m_axi <= writer.m_axi;
             awid, awaddr, awlen, awsize, awburst, awvalid, wdata, wstrb, wlast, wvalid, bready);

@@ -21,8 +21,9 @@ payload! {
         room: Bit,
         /// Start: a READ or atomic stands in the way, or of a WQE that sends nothing any message.
         read_bound: Bit,
-        /// Start: it has a fence, and data of READs and atomics in front of it is not in host memory.
-        unwritten: Bit,
+        /// Start: not now: its class is closed, or it has a fence and data of READs and atomics in front of it is not in
+        /// host memory.
+        later: Bit,
         /// Start: it sends nothing.
         is_local: Bit,
         /// Start: a READ or atomic that can run.

@@ -94,11 +94,7 @@ impl Logic for SqStart {
                         out.action = SendAction::Execute;
                         next.executing = true;
                         out.stop = true;
-                    } else if terms.running
-                        & terms.room
-                        & !terms.differs
-                        & (sq_event.held | terms.unwritten)
-                    {
+                    } else if terms.running & terms.room & !terms.differs & terms.later {
                         // as one that is not whole; it may wait for its class too
                         out.stop = true;
                         out.push_ready = true;

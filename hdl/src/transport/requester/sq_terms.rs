@@ -135,7 +135,7 @@ impl Logic for SqTermsOf {
         out.read_bound = read_bound;
         // READs and atomics are complete when their data is in host memory (IB1 10.8.3.3)
         let in_flight = waits_for(state.writes, issued, under_way);
-        out.unwritten = fresh & sq_event.fence & !sq_event.status.any() & in_flight;
+        out.later = sq_event.held | (in_flight & is_fenced(fresh, sq_event));
         out.room = !(fresh & state.used.bit(image.ot_log)) & !crowded & !full & !read_bound;
         // Answer
         let distance = sq_event.psn - state.una_psn;
@@ -223,6 +223,12 @@ fn has_most(answered: Bit, fresh: Bit, is_rc: Bit, packets: Bits<24>, state: SqS
         is_rc & state.inflight.slice::<11>(13).any()
     };
     most
+}
+
+/// It waits for the data of READs and atomics in front of it.
+#[kernel_fn]
+fn is_fenced(fresh: Bit, sq_event: SqEvent) -> Bit {
+    fresh & sq_event.fence & !sq_event.status.any()
 }
 
 /// A message in the outstanding ring stands in the way: any of one that sends nothing, else a READ or atomic.

@@ -106,9 +106,7 @@ impl Logic for ReplyRules {
         let is_positive = !op.syndrome.slice::<2>(5).any();
         let is_final = op.syndrome.slice::<2>(5).all() & op.syndrome.low::<5>().any();
         let open = !state.dead & !state.ended;
-
         let refused = is_refused(state, order, op.duplicate);
-
         match op.kind {
             OpKind::Ack => {
                 if open {
