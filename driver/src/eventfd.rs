@@ -27,6 +27,13 @@ pub fn raise(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
+/// Makes it readable: there is an event to take.
+pub(crate) fn signal(fd: impl AsFd) {
+    if let Err(e) = raise(fd) {
+        tracing::error!("cannot signal an event: {e}");
+    }
+}
+
 /// Makes it not readable; whether it was. Does not wait if the eventfd does not block.
 pub fn clear(fd: impl AsFd) -> bool {
     read(fd, &mut [0; 8]).is_ok()

@@ -127,12 +127,12 @@ impl<B: Backend> Host<B> {
         if self.lost() {
             return true;
         }
-        (self.backend.is_lost() || self.lacks_entries()) && self.give_up()
+        (self.backend.is_lost() || self.stops_for_ring_error()) && self.give_up()
     }
 
     /// The card could not write an entry of a ring, for which somebody may wait for ever. It is reset, so that it serves
     /// no peer without memory.
-    fn lacks_entries(&self) -> bool {
+    fn stops_for_ring_error(&self) -> bool {
         let value = self.backend.read32(regs::STATUS.into());
         let lacks = value != u32::MAX && value & status::RING_ERROR != 0;
         if lacks {

@@ -161,7 +161,7 @@ impl Manager {
     fn on_rej(&mut self, from: Address, rej: &Rej) {
         let asks = |c: &Connection| matches!(c.state, State::ReqReceived | State::RepSent(_));
         let id = if rej.remote == 0 && rej.reason == reason::TIMEOUT {
-            // Who gives up before a REP came knows one number, its own (IB1 12.6.7.2).
+            // A peer that gives up before a REP came knows one number, its own (IB1 12.6.7.2).
             self.connections.of_remote(from.gid, rej.local, asks)
         } else {
             Some(rej.remote)

@@ -20,8 +20,6 @@ impl Parked {
     pub(crate) fn put(&mut self, eqe: Eqe) {
         let Some(fd) = &self.fd else { return };
         self.events.push_back(eqe);
-        if let Err(e) = eventfd::raise(fd) {
-            tracing::error!("cannot signal an asynchronous event: {e}");
-        }
+        eventfd::signal(fd);
     }
 }

@@ -143,7 +143,7 @@ impl<B: Backend> Cq<B> {
             let Some(bytes) = ring.read(position) else {
                 break;
             };
-            // Before its slot is free: who posts by that must find room here.
+            // Before the slot of its request is free: a thread that posts by that slot finds room here.
             ring.consume(position + 1);
             if let Some(wc) = self.complete(&Cqe::parse(&bytes), attached) {
                 wcs[taken] = wc;

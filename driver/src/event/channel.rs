@@ -11,7 +11,7 @@ use super::queue::{EventQueue, supported};
 use super::{EventAttr, EventError};
 use crate::card::{Card, EventRing};
 use crate::host::{lock, nanoseconds};
-use crate::{AnyBackend, Backend, Context};
+use crate::{AnyBackend, Backend, Context, eventfd};
 
 /// The part of a channel that its completion queues know.
 pub(crate) struct Channel<B: Backend> {
@@ -154,7 +154,7 @@ impl<B: Backend> CompChannel<B> {
             let Some((position, eqe)) = queue.take(|| None) else {
                 let next = walk.next(core, std::mem::take(&mut queue.was_full));
                 if next.is_some() {
-                    queue.raise();
+                    eventfd::signal(&queue.fd);
                 }
                 return next;
             };

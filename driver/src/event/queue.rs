@@ -37,7 +37,7 @@ pub(super) struct EventQueue<B: Backend> {
     pub(super) fd: OwnedFd,
     /// Events taken.
     position: u64,
-    /// The ring was full when an event was taken, and nobody asked: the card may have lost later ones.
+    /// The ring was full when an event was taken: the card may have lost later ones. The channel takes the mark away.
     pub(super) was_full: bool,
 }
 
@@ -111,13 +111,6 @@ impl<B: Backend> EventQueue<B> {
             if !eventfd::clear(&self.fd) {
                 return None;
             }
-        }
-    }
-
-    /// Makes the eventfd readable: there is more to take.
-    pub(super) fn raise(&self) {
-        if let Err(e) = eventfd::raise(&self.fd) {
-            tracing::error!("cannot signal an event: {e}");
         }
     }
 

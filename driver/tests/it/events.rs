@@ -111,7 +111,7 @@ fn a_channel_whose_ring_was_full_reports_all_its_queues() {
     for _ in 0..2 {
         lose(cqs[0]);
         let mut seen = vec![];
-        // As who waits for the descriptor and then takes one event.
+        // As a program that waits for the descriptor and then takes one event.
         while eventfd::wait(&channel, 0) {
             seen.extend(channel.try_event());
         }

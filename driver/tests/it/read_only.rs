@@ -4,6 +4,7 @@ use ferroce_driver::{Access, BackendError, DmaAccess, MrChange, MrError};
 
 use crate::fake::{ALL, PAGE};
 use crate::setup::open;
+
 /// Memory that the process may not write is the card's to read, for regions that ask for no more.
 #[test]
 fn memory_that_the_process_may_only_read_is_mapped_for_reading() {

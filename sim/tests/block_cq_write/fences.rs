@@ -4,6 +4,7 @@ use ferroce_sim::random::Pauses;
 
 use super::rig::{OLD, RECV, Rig, SEND};
 use super::uneven;
+
 /// The count of bursts done may run on by more than its window while a completion that is due is not taken.
 #[test]
 fn a_fence_once_passed_stays_so() {

@@ -2,6 +2,7 @@
 
 use super::rig::Rig;
 use super::{LONGEST, rigs};
+
 #[test]
 fn every_length_is_sent_among_frames_of_the_transport() {
     for mut rig in rigs(0.1, 0.1) {

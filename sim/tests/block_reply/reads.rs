@@ -233,14 +233,20 @@ fn a_duplicate_with_its_answer_due_is_dropped() {
     assert_eq!(rig.packets(), answer(&reads[1], 0));
 }
 
-#[test]
-fn a_later_duplicate_is_dropped_while_its_read_is_answered() {
+/// A READ of `packets`, of which `left` descriptors came.
+fn answering(packets: u32, left: u64) -> (Rig, Request) {
     let mut rig = Rig::new(Pauses::NONE, Pauses::new(0.5, 8));
-    let read = Request::read(3, 50, 1024 * 300);
+    let read = Request::read(3, 50, 1024 * packets);
     rig.request(&read);
-    while rig.desc.count() < 150 {
+    while rig.desc.count() < left {
         rig.step();
     }
+    (rig, read)
+}
+
+#[test]
+fn a_later_duplicate_is_dropped_while_its_read_is_answered() {
+    let (mut rig, read) = answering(300, 150);
     // behind the turn, and before the packet that is due next
     rig.request(&Request::read(3, 340, 1024).at(BASE + 290 * 1024).again());
     rig.request(&Request::read(3, 60, 1024).at(BASE + 10 * 1024).again());
@@ -254,12 +260,7 @@ fn a_later_duplicate_is_dropped_while_its_read_is_answered() {
 /// A response early in a turn is lost: its requester asks again before the turn is over.
 #[test]
 fn what_left_in_the_turn_under_way_is_answered_again() {
-    let mut rig = Rig::new(Pauses::NONE, Pauses::new(0.5, 8));
-    let read = Request::read(3, 50, 1024 * 64);
-    rig.request(&read);
-    while rig.desc.count() < 10 {
-        rig.step();
-    }
+    let (mut rig, read) = answering(64, 10);
     rig.request(&Request::read(3, 51, 1024 * 63).at(BASE + 1024).again());
     rig.run(10_000);
     let sent = rig.packets();

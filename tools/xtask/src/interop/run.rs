@@ -217,9 +217,9 @@ impl Outcome {
         }
         let wrong = &self.frames.wrong;
         let may_lose = self.cell.loss || !self.cell.program.is_reliable;
-        let is_late = did_all == 2 && !faults.is_empty();
+        let both_did_all = did_all == 2 && !faults.is_empty();
         self.is_cut_off =
-            wrong.is_empty() && (is_late || may_lose && did_all == 1 && faults.len() == 1);
+            wrong.is_empty() && (both_did_all || may_lose && did_all == 1 && faults.len() == 1);
         if let Some(first) = wrong.first() {
             faults.push(format!("{} wrong packets: {first}", wrong.len()));
         }
