@@ -2,5 +2,6 @@
 
 pub mod congestion;
 pub mod place_order;
+pub mod place_queue;
 pub mod requester;
 pub mod responder;

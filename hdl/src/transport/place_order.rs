@@ -5,7 +5,7 @@
 //! `s[1]`). A placement with beats leaves when the next bit of `order` names its side, and takes the bit. One without
 //! beats leaves at any time. Within a side the order stays.
 //!
-//! The WQE of a placement of kind 2 or 3, and the number that its completion names, are read in the order of the placements.
+//! The WQE of a placement with a list, and the number that its completion names, are read in the order of the placements.
 //! So its [`RqRead`] comes beside it (`reads`, the same side) and leaves for `rq_fetch` when the placement is chosen. The placement then waits in a queue
 //! as long as the slots under way.
 //!
@@ -17,7 +17,7 @@
 //!
 //! Latency: none to `m`, a cycle to `read`; a cycle more from `order`. Throughput: a placement a cycle. `order` holds 64
 //! bits. `rx_check` may wait for `order`, not the other way round: what is under way always has its bits.
-use crate::bus::types::{Activity, Place, RqRead, has_list};
+use crate::bus::types::{Activity, Place, PlaceNeeds, RqRead};
 use crate::prelude::*;
 
 /// Merge of placements.
@@ -41,6 +41,7 @@ pub struct PlaceOrder {
     places: Bypass<Place, 8>,
     wqe: SkidRam<RqRead>,
     arbiter: Arbiter<2>,
+    no_needs: Zero<PlaceNeeds>,
 }
 
 impl Logic for PlaceOrder {
@@ -53,16 +54,14 @@ impl Logic for PlaceOrder {
     fn update(&mut self) {
         forward!(order <= bits.s);
 
-        let listed_0 = has_list(s[0].payload.kind) | s[0].payload.numbered;
-        let listed_1 = has_list(s[1].payload.kind);
-        let beats_0 = s[0].payload.beats.any();
-        let beats_1 = s[1].payload.beats.any();
+        let needs_0 = s[0].payload.needs;
+        let needs_1 = s[1].payload.needs;
         let may_0 = s[0].valid
-            & (!listed_0 | reads[0].valid)
-            & (!beats_0 | (bits.m.valid & !bits.m.payload));
+            & (!needs_0.wqe | reads[0].valid)
+            & (!needs_0.beats | (bits.m.valid & !bits.m.payload));
         let may_1 = s[1].valid
-            & (!listed_1 | reads[1].valid)
-            & (!beats_1 | (bits.m.valid & bits.m.payload));
+            & (!needs_1.wqe | reads[1].valid)
+            & (!needs_1.beats | (bits.m.valid & bits.m.payload));
         let room = places.s.ready & wqe.s.ready;
         arbiter.request = bits::<2>(0).replace_bit(0, may_0).replace_bit(1, may_1);
         arbiter.take = room;
@@ -70,17 +69,18 @@ impl Logic for PlaceOrder {
 
         s[0].ready = room & grant.bit(0);
         s[1].ready = room & grant.bit(1);
-        reads[0].ready = room & grant.bit(0) & listed_0;
-        reads[1].ready = room & grant.bit(1) & listed_1;
-        bits.m.ready = room & ((grant.bit(0) & beats_0) | (grant.bit(1) & beats_1));
+        reads[0].ready = room & grant.bit(0) & needs_0.wqe;
+        reads[1].ready = room & grant.bit(1) & needs_1.wqe;
+        bits.m.ready = room & ((grant.bit(0) & needs_0.beats) | (grant.bit(1) & needs_1.beats));
         places.s.valid = room & grant.any();
-        wqe.s.valid = room & ((grant.bit(0) & listed_0) | (grant.bit(1) & listed_1));
+        wqe.s.valid = room & ((grant.bit(0) & needs_0.wqe) | (grant.bit(1) & needs_1.wqe));
         places.s.payload = s[0].payload;
         wqe.s.payload = reads[0].payload;
         if grant.bit(1) {
             places.s.payload = s[1].payload;
             wqe.s.payload = reads[1].payload;
         }
+        places.s.payload.needs = no_needs;
         forward!(m <= places.m);
         forward!(read <= wqe.m);
 

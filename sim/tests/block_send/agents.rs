@@ -9,7 +9,7 @@ use ferroce_sim::verilator::Dut;
 use super::work::{NO_REGION, WRITABLE};
 
 /// A grant under way: action, PSN, offset, count, again, last part, fresh, round, incarnation.
-pub(super) type Grant = [(&'static str, u64); 9];
+pub(super) type Grant = [(&'static str, u64); 10];
 
 /// Gives grants in order, some cycles after they were made.
 #[derive(Default)]

@@ -79,8 +79,9 @@ impl Setup {
         let item = source.item().with("psn", p.number.into());
         let item = item
             .with("kind", p.kind.into())
-            .with("numbered", p.numbered().into())
-            .with("beats", p.beats.into());
+            .with("beats", p.beats.into())
+            .with("needs.wqe", p.is_read().into())
+            .with("needs.beats", (p.beats > 0).into());
         source.push(item);
         if p.is_read() {
             let source = &mut self.reads[p.side];
@@ -196,7 +197,8 @@ fn a_placement_with_beats_waits_for_its_turn_and_one_without_does_not() {
 fn a_placement_waits_for_its_wqe() {
     let mut setup = Setup::new(Pauses::NONE, Pauses::NONE);
     let source = &mut setup.places[1];
-    source.push(source.item().with("psn", 7).with("kind", 3));
+    let item = source.item().with("psn", 7).with("kind", 3);
+    source.push(item.with("needs.wqe", 1));
     setup.waiting[1].push_back(Placement {
         side: 1,
         number: 7,

@@ -190,6 +190,8 @@ impl Rig {
                 ("plen", r.plen.into()),
                 ("lane", r.lane.into()),
                 ("beats", r.beats.into()),
+                ("needs.wqe", outcome.read.is_some().into()),
+                ("needs.beats", (r.beats > 0).into()),
                 ("psn", r.psn.into()),
                 ("syndrome", r.syndrome.into()),
                 ("msn", outcome.implied.unwrap_or(0).into()),

@@ -74,6 +74,14 @@ payload! {
         packet_class: Bits<2>,
     }
 
+    /// What leaves `place_order` with a placement.
+    PlaceNeeds {
+        /// An [`RqRead`]: it goes by a list, or its completion names a number that is to be read.
+        wqe: Bit,
+        /// A bit of `order`: it has beats.
+        beats: Bit,
+    }
+
     /// Handling of one packet's payload beats, and what follows it (responder to `scatter`), in the order of the
     /// packets; packets with nothing to do have none.
     ///
@@ -162,6 +170,8 @@ payload! {
         data: Bit,
         /// With `answer`: see [`Answer`].
         closed: Bit,
+        /// What it takes along, from `place_queue` to `place_order`.
+        needs: PlaceNeeds,
     }
 
     /// An acknowledgement that is due (`scatter` to `ack_hold` to `reply`).

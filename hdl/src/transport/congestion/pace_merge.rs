@@ -30,8 +30,9 @@ impl Logic for PaceMerge {
 
     #[kernel]
     fn update(&mut self) {
-        let sum = latest.bytes.resize::<18>() + order.bytes.resize::<18>();
-        let joins = waits & (order.qpn == latest.qpn) & !sum.bit(17);
+        // the sum needs no bit more: whether they join does not wait for it
+        let fits = !latest.bytes.bit(16) & !order.bytes.bit(16);
+        let joins = waits & (order.qpn == latest.qpn) & fits;
         let leaves = waits & ((order_valid & !joins) | (!order_valid & !queue.level.any()));
         queue.s.valid = leaves;
         queue.s.payload = latest;
@@ -39,7 +40,7 @@ impl Logic for PaceMerge {
             waits = true;
             latest = order;
             if joins {
-                latest.bytes = sum.low::<17>();
+                latest.bytes = latest.bytes + order.bytes;
                 latest.pushes = latest.pushes | order.pushes;
             }
         } else if leaves {

@@ -49,6 +49,8 @@ payload! {
         offset: Bits<24>,
         /// Packets granted.
         count: Bits<8>,
+        /// `count` is not 0.
+        some: Bit,
         /// Of these, packets that were sent before: the first ones.
         again: Bits<8>,
         /// The last packet granted ends the message.

@@ -188,6 +188,7 @@ impl Logic for SqResults {
         w_grant.offset = state.exec_offset;
         let count = granted_count(terms);
         w_grant.count = count;
+        w_grant.some = terms.answered | terms.part.low::<8>().any();
         w_grant.again = granted_again(state, terms);
         w_grant.final_part = terms.ends;
         w_grant.fresh = terms.fresh;

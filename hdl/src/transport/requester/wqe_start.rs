@@ -153,7 +153,7 @@ impl Logic for WqeStart {
 
         // a WQE and its grant
         let both = started.m.valid & grants.m.valid;
-        let sends = (grants.m.payload.action == SendAction::Send) & grants.m.payload.count.any();
+        let sends = (grants.m.payload.action == SendAction::Send) & grants.m.payload.some;
         let flushes = grants.m.payload.action == SendAction::Flush;
         let executes = grants.m.payload.action == SendAction::Execute;
         m.valid = both & sends;

@@ -68,7 +68,9 @@ pub struct AckHold<const Q: usize> {
     queued: Reg<Bits<17>>,
     /// Of these, those that left.
     left: Reg<Bits<17>>,
-    merge: Merge<AckToken, 2>,
+    out: SkidRam<AckToken>,
+    /// The latest one that left came past the queue.
+    passed: Reg<Bit>,
     failed: Skid<PlaceError>,
 }
 
@@ -81,6 +83,19 @@ impl<const Q: usize> Logic for AckHold<Q> {
 
     #[kernel]
     fn update(&mut self) {
+        // the head of the queue and its outcome
+        outcomes.s.valid = outcome.valid;
+        outcomes.s.payload = outcome.payload;
+        assert!(
+            !outcome.valid | outcomes.s.ready,
+            "no more outcomes than tokens that wait for one"
+        );
+        let head = queue.m.payload;
+        let lost = head.completes & outcomes.m.payload.lost;
+        let judged = !head.completes | (outcomes.m.valid & (!lost | failed.s.ready));
+        let is_unanswered = head.completes & head.unanswered & !outcomes.m.payload.lost;
+        let offers = queue.m.valid & judged & !is_unanswered;
+
         // the token: past the queue, or into it; a few places are left for outcomes that come before their token
         // the latest one of its queue pair is from `left` on and before `queued`: two comparisons side by side, where a
         // difference and its comparison would follow each other
@@ -91,9 +106,8 @@ impl<const Q: usize> Logic for AckHold<Q> {
         let waits = token.completes | follows | queues | (token.reply & reply_waits);
         let room = !(queue.level.slice::<6>(3).all() | queue.level.bit(9));
         let enters = there & waits & room;
-        merge.s[0].valid = there & !waits;
-        merge.s[0].payload = token;
-        let passes = there & !waits & merge.s[0].ready;
+        let may_pass = out.s.ready & (!passed | !offers);
+        let passes = there & !waits & may_pass;
         let free = swept & (!there | enters | passes);
         s.ready = free;
         if free {
@@ -126,24 +140,21 @@ impl<const Q: usize> Logic for AckHold<Q> {
         }
         assert!(!enters | queue.s.ready, "the queue has room");
 
-        // the head of the queue and its outcome
-        outcomes.s.valid = outcome.valid;
-        outcomes.s.payload = outcome.payload;
-        assert!(
-            !outcome.valid | outcomes.s.ready,
-            "no more outcomes than tokens that wait for one"
-        );
-        let head = queue.m.payload;
-        let lost = head.completes & outcomes.m.payload.lost;
-        let judged = !head.completes | (outcomes.m.valid & (!lost | failed.s.ready));
-        let is_unanswered = head.completes & head.unanswered & !outcomes.m.payload.lost;
-        merge.s[1].valid = queue.m.valid & judged & !is_unanswered;
-        merge.s[1].payload = head;
-        if lost {
-            merge.s[1].payload.syndrome = NAK_OPERATIONAL;
-            merge.s[1].payload.msn = head.msn - 1;
+        // they leave by turns
+        let takes = offers & out.s.ready & (passed | !there | waits);
+        out.s.valid = takes | passes;
+        out.s.payload = token;
+        if takes {
+            out.s.payload = head;
+            if lost {
+                out.s.payload.syndrome = NAK_OPERATIONAL;
+                out.s.payload.msn = head.msn - 1;
+            }
         }
-        let leaves = queue.m.valid & judged & (is_unanswered | merge.s[1].ready);
+        if takes | passes {
+            passed = passes;
+        }
+        let leaves = takes | (queue.m.valid & judged & is_unanswered);
         queue.m.ready = leaves;
         outcomes.m.ready = leaves & head.completes;
         if leaves {
@@ -157,15 +168,15 @@ impl<const Q: usize> Logic for AckHold<Q> {
             syndrome: NAK_OPERATIONAL,
             status: GENERAL_ERR,
         };
-        forward!(m <= merge.m);
+        forward!(m <= out.m);
         forward!(errors <= failed.m);
         let some = queue.level.any();
-        activity.busy = s.valid | there | some | merge.m.valid;
+        activity.busy = s.valid | there | some | out.m.valid;
         // what passes beside the queue does not count while a token waits in it: it may come for ever
         activity.moved = leaves | (passes & !some);
         activity.level = queue.level
             + if_there(there, bits::<16>(1))
-            + if_there(merge.m.valid, bits::<16>(2))
+            + if_there(out.m.valid, bits::<16>(2))
             + if_there(s.valid, bits::<16>(2));
     }
 }

@@ -29,6 +29,7 @@ pub mod srq_table;
 use crate::bus::types::image::{QpState, RqCtx, SrqCtx};
 use crate::bus::types::{Activity, MrReq, Place, PlaceError, Reply, RqRead};
 use crate::prelude::*;
+use crate::transport::place_queue::PlaceQueue;
 use event::*;
 use place::PlaceBuilder;
 use report::Reporter;
@@ -93,7 +94,7 @@ pub struct Responder<const Q: usize, const S: usize> {
     table: RqStateTable<Q, S>,
     builder: PlaceBuilder,
     reporter: Reporter,
-    places: Fifo<Place, 6>,
+    places: PlaceQueue<6>,
     wqes: Fifo<RqRead, 6>,
     answers: Fifo<Reply, 6>,
     failed: Fifo<RqFailure, 5>,

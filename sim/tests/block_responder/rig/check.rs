@@ -117,6 +117,7 @@ impl Rig {
                 self.placed += 1;
                 match self.expected_places.pop_front() {
                     Some((Place(fields), read)) => {
+                        assert_eq!(item.get("needs.wqe") == 1, read.is_some(), "{item:?}");
                         self.expected_reads.extend(read);
                         difference(&item, &fields)
                     }

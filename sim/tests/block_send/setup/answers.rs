@@ -48,6 +48,7 @@ impl Setup {
             ("fresh", 0),
             ("round", self.rounds[usize::from(work.qpn)]),
             ("incarnation", incarnation(psn)),
+            ("some", 0),
         ];
         match plan {
             Plan::Drop => {}
@@ -91,6 +92,7 @@ impl Setup {
                 }
             }
         }
+        grant[9].1 = u64::from(grant[3].1 > 0);
         self.granted += usize::from(grant[0].1 == 1 && grant[3].1 > 0);
         let due = self.grants.cycle + self.delay;
         self.grants.queue.push_back((due, grant));

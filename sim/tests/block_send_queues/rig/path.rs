@@ -117,6 +117,7 @@ impl Rig {
         let grant = |field: &str| self.output(&format!("grant.{field}"));
         let (action, psn) = (grant("action"), grant("psn") as u32);
         let (offset, count) = (grant("offset") as u32, grant("count") as u32);
+        assert_eq!(grant("some"), u64::from(count > 0));
         let (again, ends) = (grant("again") as u32, grant("final_part") == 1);
         let fresh = grant("fresh") == 1;
         let incarnation = grant("incarnation");

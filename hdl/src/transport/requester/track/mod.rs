@@ -38,6 +38,7 @@ pub mod types;
 use crate::bus::types::image::SqCtx;
 use crate::bus::types::{Activity, Place, ReadIssue, Response, RqRead};
 use crate::prelude::*;
+use crate::transport::place_queue::PlaceQueue;
 use ring::ReadRing;
 use rules::TrackRules;
 use types::*;
@@ -75,7 +76,7 @@ pub struct Track<const Q: usize> {
     responses: SkidRam<Response>,
     issues: SkidRam<ReadIssue>,
     controls: Fifo<TrackControl, Q>,
-    places: Fifo<Place, 5>,
+    places: PlaceQueue<5>,
     wqes: Fifo<RqRead, 5>,
     states: Ram<TrackState, Q>,
     images: Ram<TrackImage, Q>,
