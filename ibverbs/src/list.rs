@@ -28,7 +28,8 @@ impl Linked for ibv_recv_wr {
     }
 }
 
-/// Calls `post` with the object, if there is something to post; until it says otherwise the first request is refused.
+/// Calls `post` with the object and a place for the request that it refuses, which is the first one until it says otherwise.
+/// `bad` gets that request if there is an error, and stays as it is if there is none.
 ///
 /// # Safety
 /// `first` is null or a list of requests, `bad` null or a place for a pointer.
@@ -36,16 +37,18 @@ pub(crate) unsafe fn on<T: Object, W>(
     object: *mut T::Abi,
     first: *mut W,
     bad: *mut *mut W,
-    post: impl FnOnce(&T) -> Result<(), Errno>,
+    post: impl FnOnce(&T, &mut *mut W) -> Result<(), Errno>,
 ) -> c_int {
     if first.is_null() {
         return 0;
     }
-    if !bad.is_null() {
+    let mut refused = first;
+    let posted = get::<T>(object).and_then(|object| post(&object, &mut refused));
+    if posted.is_err() && !bad.is_null() {
         // SAFETY: the place for it.
-        unsafe { *bad = first };
+        unsafe { *bad = refused };
     }
-    status(get::<T>(object).and_then(|object| post(&object)))
+    status(posted)
 }
 
 /// Posts requests one after the other; the first that is refused is named in `bad`, and none behind it is posted.
@@ -54,19 +57,14 @@ pub(crate) unsafe fn on<T: Object, W>(
 /// As of [`on`].
 pub(crate) unsafe fn post<W: Linked>(
     first: *mut W,
-    bad: *mut *mut W,
+    bad: &mut *mut W,
     mut each: impl FnMut(&W) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     let mut at = first;
     while !at.is_null() {
         // SAFETY: a request of the list.
         let wr = unsafe { &*at };
-        each(wr).inspect_err(|_| {
-            if !bad.is_null() {
-                // SAFETY: the place for it.
-                unsafe { *bad = at };
-            }
-        })?;
+        each(wr).inspect_err(|_| *bad = at)?;
         at = wr.next();
     }
     Ok(())
@@ -78,7 +76,7 @@ pub(crate) unsafe fn post<W: Linked>(
 /// As of [`on`], and each request names a list of its own, of which the promise of [`sges`] holds.
 pub(crate) unsafe fn receives(
     first: *mut ibv_recv_wr,
-    bad: *mut *mut ibv_recv_wr,
+    bad: &mut *mut ibv_recv_wr,
     mut add: impl FnMut(&RecvWr<'_>) -> Result<(), PostCause>,
 ) -> Result<(), Errno> {
     let each = |wr: &ibv_recv_wr| {

@@ -139,10 +139,10 @@ pub(crate) unsafe extern "C" fn post_srq_recv(
     first: *mut ibv_recv_wr,
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    let post = |handle: &SrqHandle| {
+    let post = |handle: &SrqHandle, bad: &mut _| {
         handle.srq.with(|srq| {
             let mut receives = srq.receives();
-            // SAFETY: the caller gives a list of requests and a place for the one that is refused.
+            // SAFETY: the caller gives a list of requests.
             unsafe { list::receives(first, bad, |wr| receives.add(wr)) }
         })
     };

@@ -134,7 +134,7 @@ fn what_is_mapped_as_it_was_is_not_registered_again() {
     let whole = region(0, 16).unwrap();
     let inner = region(4, 4).unwrap();
     drop(whole);
-    // As far as somebody has it registered all the time it is what it was.
+    // As far as somebody has it registered all the time the driver takes it for what it was.
     drop(region(5, 2).unwrap());
     for (from, pages, stale) in [(0, 1, 0), (3, 2, 3), (7, 2, 8), (8, 1, 8), (0, 16, 0)] {
         match region(from, pages).err().unwrap() {

@@ -162,10 +162,10 @@ pub(crate) unsafe extern "C" fn post_send(
     first: *mut ibv_send_wr,
     bad: *mut *mut ibv_send_wr,
 ) -> c_int {
-    let post = |handle: &QpHandle| {
+    let post = |handle: &QpHandle, bad: &mut _| {
         handle.qp.with(|qp| {
             let mut sends = qp.sends();
-            // SAFETY: the caller gives a list of requests and a place for the one that is refused.
+            // SAFETY: the caller gives a list of requests.
             unsafe { list::post(first, bad, |wr| handle.send(&mut sends, wr)) }
         })
     };
@@ -179,7 +179,7 @@ pub(crate) unsafe extern "C" fn post_recv(
     first: *mut ibv_recv_wr,
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    let post = |handle: &QpHandle| {
+    let post = |handle: &QpHandle, bad: &mut _| {
         handle.qp.with(|qp| {
             let mut receives = qp.receives();
             // SAFETY: as of `post_send`.

@@ -7,7 +7,7 @@
 int main(void)
 {
 	struct ibv_context *context = open_device();
-	struct ibv_send_wr list[REQUESTS] = {}, *bad;
+	struct ibv_send_wr list[REQUESTS] = {}, *bad = NULL;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -24,6 +24,7 @@ int main(void)
 		list[i].next = i + 1 < REQUESTS ? &list[i + 1] : NULL;
 	}
 	MUST(ibv_post_send(qp, list, &bad) == 0);
+	expect("a bad request", bad != NULL, 0);
 	for (int i = 0; i < REQUESTS; i++) {
 		struct ibv_wc wc = completion(cq);
 

@@ -250,7 +250,9 @@ static void posting(struct ibv_context *context, struct ibv_pd *pd, struct ibv_q
 	REFUSED(ibv_destroy_qp(qp), 0);
 	REFUSED(ibv_destroy_qp(qp), EINVAL);
 	REFUSED(context->ops.post_recv(qp, recvs, &bad_recv), EINVAL);
+	bad_send = NULL;
 	REFUSED(context->ops.post_send(qp, &send, &bad_send), EINVAL);
+	expect("bad send of no queue pair", bad_send != &send, 0);
 	REFUSED(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EINVAL);
 	(void)pd;
 }

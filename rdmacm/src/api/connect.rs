@@ -6,7 +6,7 @@ use std::slice;
 use ferroce_cabi::abi::ibv_ece;
 use ferroce_cabi::handle::get;
 
-use super::{complete, done};
+use super::{acknowledge_last, complete, done};
 use crate::abi::*;
 use crate::errno::Errno;
 use crate::id::{Asked, CmId};
@@ -72,8 +72,13 @@ unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, param: *mut rdma_conn_para
         id.accept(unsafe { asked(param) }.as_ref())?;
         match id.space {
             PortSpace::Tcp => complete(&id),
-            // Nothing more comes.
-            PortSpace::Udp => Ok(()),
+            // Nothing more comes; the end of the listener waits for the event of the request.
+            PortSpace::Udp => {
+                if id.lock().is_sync {
+                    acknowledge_last(&id);
+                }
+                Ok(())
+            }
         }
     };
     done(accept())

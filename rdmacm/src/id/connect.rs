@@ -222,7 +222,10 @@ impl CmId {
             let private = private::<148>(0, data)?;
             port.change(|manager, _| manager.reject(comm, reason::CONSUMER, private))?;
         }
-        inner.phase = Phase::Failed;
+        inner.phase = match inner.phase {
+            Phase::Asked => Phase::Refused,
+            _ => Phase::Failed,
+        };
         Ok(())
     }
 
@@ -245,15 +248,15 @@ impl CmId {
     /// Ends the connection.
     pub(crate) fn disconnect(&self) -> Result<(), Errno> {
         let port = super::port()?;
-        let (comm, phase) = {
+        let (comm, phase, is_sync) = {
             let inner = self.lock();
-            (inner.comm.ok_or(Errno::INVAL)?, inner.phase)
+            (inner.comm.ok_or(Errno::INVAL)?, inner.phase, inner.is_sync)
         };
         self.stop()?;
-        match port.with(|manager, now| manager.disconnect(now, comm)) {
-            // The peer did so, and that is long ago.
-            Err(_) if phase == Phase::Disconnected => Ok(()),
-            result => result.map_err(|_| Errno::INVAL),
+        match port.change(|manager, now| manager.disconnect(now, comm)) {
+            // As in Linux, nothing is left to end. One that waits gets an event only if the peer did so long ago.
+            Err(_) if !is_sync || phase == Phase::Disconnected => Ok(()),
+            result => result,
         }
     }
 
@@ -264,6 +267,7 @@ impl CmId {
                 match self.ready().and_then(|()| self.establish()) {
                     Ok(()) => event.change_to(RDMA_CM_EVENT_ESTABLISHED, 0),
                     Err(errno) => {
+                        let _ = self.stop();
                         self.give_up(super::port().ok());
                         event.change_to(RDMA_CM_EVENT_CONNECT_ERROR, -errno.raw_os_error());
                     }

@@ -70,9 +70,15 @@ pub(super) fn deliver(port: &Port, comm: Id, event: CmEvent) {
 /// Tells an identifier what became of its connection.
 pub(super) fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
     let mut inner = id.lock();
-    // Given up or destroyed meanwhile.
-    if matches!(inner.phase, Phase::Failed | Phase::Destroyed) {
-        return;
+    match inner.phase {
+        // Given up or destroyed meanwhile.
+        Phase::Refused | Phase::Failed | Phase::Destroyed => return,
+        // As in Linux, the program gets no event of what it has not accepted: accepting it fails.
+        Phase::Asked => {
+            inner.phase = Phase::Refused;
+            return;
+        }
+        _ => {}
     }
     let status = |status| Details {
         status,
@@ -148,11 +154,17 @@ pub(super) fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
 
 /// Tells all identifiers that the device is gone.
 pub(super) fn device_is_gone() {
-    for id in CmId::registry().all(|_| true) {
-        let inner = id.lock();
-        if inner.phase != Phase::Destroyed {
-            let (kind, details) = (RDMA_CM_EVENT_DEVICE_REMOVAL, Details::default());
-            inner.report(Event::new(&id, None, kind, details));
-        }
+    CmId::registry().all(|_| true).iter().for_each(tell_removal);
+}
+
+/// Tells an identifier so; the program gets no event of a request that it has not accepted.
+pub(super) fn tell_removal(id: &Arc<CmId>) {
+    let inner = id.lock();
+    if !matches!(
+        inner.phase,
+        Phase::Asked | Phase::Refused | Phase::Destroyed
+    ) {
+        let (kind, details) = (RDMA_CM_EVENT_DEVICE_REMOVAL, Details::default());
+        inner.report(Event::new(id, None, kind, details));
     }
 }

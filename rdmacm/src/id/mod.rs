@@ -49,6 +49,8 @@ pub(crate) enum Phase {
     Connecting,
     Connected,
     Disconnected,
+    /// One of both sides said no to what was asked before the program accepted it.
+    Refused,
     /// It cannot be used any more.
     Failed,
     /// The program is done with it.

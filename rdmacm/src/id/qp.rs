@@ -96,9 +96,13 @@ impl Inner {
     }
 
     fn timeout(&self) -> u8 {
+        // As in Linux, what the program says holds at its own end.
+        if let Some(code) = self.ack_timeout {
+            return code;
+        }
         match (&self.req, &self.rep) {
             (Some(req), _) => req.ack_timeout,
-            (_, Some(rep)) => sum(self.ack_timeout.unwrap_or(ACK_TIMEOUT), rep.ack_delay),
+            (_, Some(rep)) => sum(ACK_TIMEOUT, rep.ack_delay),
             _ => ACK_TIMEOUT,
         }
     }
@@ -276,7 +280,30 @@ pub(crate) fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr) -> Result<*mu
 
 #[cfg(test)]
 mod tests {
-    use super::sum;
+    use super::*;
+    use ferroce_cm::{Rep, Req};
+
+    /// As the kernel's `rdma_init_qp_attr`: the option is of this end alone.
+    #[test]
+    fn the_timeout_of_the_program_is_taken_as_it_is() {
+        let id = CmId::create(None, ptr::null_mut(), PortSpace::Tcp, IBV_QPT_RC).unwrap();
+        let mut inner = id.lock();
+        inner.rep = Some(Box::new(Rep {
+            ack_delay: 20,
+            ..Rep::default()
+        }));
+        assert_eq!(inner.timeout(), 20);
+        inner.ack_timeout = Some(9);
+        assert_eq!(inner.timeout(), 9);
+        inner.rep = None;
+        inner.req = Some(Box::new(Req {
+            ack_timeout: 18,
+            ..Req::default()
+        }));
+        assert_eq!(inner.timeout(), 9);
+        inner.ack_timeout = None;
+        assert_eq!(inner.timeout(), 18);
+    }
 
     #[test]
     fn times_are_summed_by_codes() {

@@ -90,6 +90,21 @@ fn a_refused_question_for_datagrams_is_unreachable() {
     }
 }
 
+/// As in Linux, where the program accepts it first; so is one that was refused.
+#[test]
+fn a_request_that_is_not_accepted_has_no_events() {
+    let (channel, id) = pair();
+    id.lock().phase = Phase::Asked;
+    deliver::tell_removal(&id);
+    deliver::deliver_to(&id, cm::CmEvent::Rejected(4, Box::new([0; 148])));
+    assert_eq!(id.lock().phase, Phase::Refused);
+    deliver::tell_removal(&id);
+    assert!(channel.try_take().is_none());
+    id.lock().phase = Phase::Connecting;
+    deliver::tell_removal(&id);
+    assert_eq!(channel.take().unwrap().kind(), RDMA_CM_EVENT_DEVICE_REMOVAL);
+}
+
 /// As rdma-core's library fills in a request without parameters (`ucma_copy_conn_param_to_kern`).
 #[test]
 fn a_program_that_asks_for_nothing_gets_no_flow_control() {

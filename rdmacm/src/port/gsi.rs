@@ -51,6 +51,7 @@ pub(super) struct Gsi {
     channel: *mut ibv_comp_channel,
     cq: *mut ibv_cq,
     qp: *mut ibv_qp,
+    mr: *mut ibv_mr,
     slots: Slots,
     lkey: u32,
     /// The one used last is the last.
@@ -67,16 +68,38 @@ unsafe impl Send for Gsi {}
 impl Gsi {
     /// Makes queue pair 1, ready to receive.
     pub(super) fn open(context: *mut ibv_context, pd: *mut ibv_pd) -> Result<Self, Errno> {
-        // SAFETY: handles that this function got of the library; what is not made ends with the process.
+        let mut gsi = Self {
+            context,
+            pd,
+            channel: ptr::null_mut(),
+            cq: ptr::null_mut(),
+            qp: ptr::null_mut(),
+            mr: ptr::null_mut(),
+            slots: (0..RECEIVES)
+                .map(|_| UnsafeCell::new([0; SLOT_BYTES]))
+                .collect(),
+            lkey: 0,
+            peers: Vec::new(),
+            sending: 0,
+            unsent: Vec::new(),
+        };
+        // If not all of it can be made its end gives back what was.
+        gsi.make()?;
+        gsi.start()?;
+        Ok(gsi)
+    }
+
+    fn make(&mut self) -> Result<(), Errno> {
+        // SAFETY: handles that this function got of the library.
         unsafe {
-            let channel = pointer(ibv_create_comp_channel(context)).unwrap_or(ptr::null_mut());
-            if !channel.is_null() {
-                let fd = BorrowedFd::borrow_raw((*channel).fd);
+            self.channel = ibv_create_comp_channel(self.context);
+            if !self.channel.is_null() {
+                let fd = BorrowedFd::borrow_raw((*self.channel).fd);
                 fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
             }
             let entries = RECEIVES as i32 + SENDS as i32;
-            let cq = ibv_create_cq(context, entries, ptr::null_mut(), channel, 0);
-            let cq = pointer(cq)?;
+            let cq = ibv_create_cq(self.context, entries, ptr::null_mut(), self.channel, 0);
+            self.cq = pointer(cq)?;
             let mut init = ibv_qp_init_attr::zero();
             init.send_cq = cq;
             init.recv_cq = cq;
@@ -86,28 +109,13 @@ impl Gsi {
             init.cap.max_recv_sge = 1;
             init.cap.max_inline_data = MAD_BYTES as u32;
             init.qp_type = IBV_QPT_UD;
-            let qp = pointer(ferroce_create_gsi_qp(pd, &raw mut init))?;
-            let slots: Slots = (0..RECEIVES)
-                .map(|_| UnsafeCell::new([0; SLOT_BYTES]))
-                .collect();
-            let start = slots.as_ptr().cast_mut().cast::<c_void>();
-            let mr = ibv_reg_mr(pd, start, RECEIVES * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
-            let lkey = (*pointer(mr)?).lkey;
-            let mut gsi = Self {
-                context,
-                pd,
-                channel,
-                cq,
-                qp,
-                slots,
-                lkey,
-                peers: Vec::new(),
-                sending: 0,
-                unsent: Vec::new(),
-            };
-            gsi.start()?;
-            Ok(gsi)
+            self.qp = pointer(ferroce_create_gsi_qp(self.pd, &raw mut init))?;
+            let start = self.slots.as_ptr().cast_mut().cast::<c_void>();
+            let len = RECEIVES * SLOT_BYTES;
+            self.mr = pointer(ibv_reg_mr(self.pd, start, len, IBV_ACCESS_LOCAL_WRITE))?;
+            self.lkey = (*self.mr).lkey;
         }
+        Ok(())
     }
 
     /// Brings the queue pair to RTS from any state: what it was to send or receive is forgotten.
@@ -334,6 +342,21 @@ impl Gsi {
         let Peer { ah, .. } = self.peers.remove(at);
         // SAFETY: nothing uses it.
         success(unsafe { ibv_destroy_ah(ah) })
+    }
+}
+
+impl Drop for Gsi {
+    fn drop(&mut self) {
+        // SAFETY: handles that this made, or null, which libibverbs looks up; the users of each go before it.
+        unsafe {
+            ibv_destroy_qp(self.qp);
+            for peer in &self.peers {
+                ibv_destroy_ah(peer.ah);
+            }
+            ibv_dereg_mr(self.mr);
+            ibv_destroy_cq(self.cq);
+            ibv_destroy_comp_channel(self.channel);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -109,7 +109,7 @@ pub(crate) fn ip(gid: [u8; 16]) -> IpAddr {
 }
 
 /// The port that was opened.
-static OPENED: OnceLock<Result<&'static Port, Errno>> = OnceLock::new();
+static OPENED: OnceLock<Arc<Port>> = OnceLock::new();
 
 /// Where the thread of the port hands on what happens.
 #[derive(Clone, Copy)]
@@ -120,17 +120,29 @@ pub(crate) struct Receivers {
     pub(crate) device_is_gone: fn(),
 }
 
-/// The port, which the first call opens. `ENODEV` if there is no device, `EBUSY` in a child of `fork` if it is the parent's.
+/// The port, which the first call opens; if that fails, the next one tries again. `ENODEV` if there is no device, `EBUSY`
+/// in a child of `fork` if it is the parent's.
 pub(crate) fn open(receivers: Receivers) -> Result<&'static Port, Errno> {
-    let port = (*OPENED.get_or_init(|| {
-        let port: &'static Port = Box::leak(Box::new(Port::open(receivers)?));
-        port.run()?;
-        Ok(port)
-    }))?;
+    let port = match OPENED.get() {
+        Some(port) => port,
+        None => open_first(receivers)?,
+    };
     match port.is_own() {
         true => Ok(port),
         false => Err(Errno::BUSY),
     }
+}
+
+fn open_first(receivers: Receivers) -> Result<&'static Arc<Port>, Errno> {
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _one = lock(&OPENING);
+    // Another thread may have opened it meanwhile.
+    if let Some(port) = OPENED.get() {
+        return Ok(port);
+    }
+    let port = Arc::new(Port::open(receivers)?);
+    port.run()?;
+    Ok(OPENED.get_or_init(|| port))
 }
 
 impl Port {
@@ -146,12 +158,23 @@ impl Port {
             let guid = ibv_get_device_guid(device);
             ibv_free_device_list(list);
             let context = context?;
+            Self::of(context, guid, receivers).inspect_err(|_| {
+                ibv_close_device(context);
+            })
+        }
+    }
+
+    /// That of an opened device.
+    fn of(context: *mut ibv_context, guid: u64, receivers: Receivers) -> Result<Self, Errno> {
+        // SAFETY: the device, which has the one port.
+        unsafe {
             let mut attr = ibv_device_attr::zero();
             success(ibv_query_device(context, &raw mut attr))?;
             let mut port = ibv_port_attr::zero();
             success(ibv_query_port(context, PORT, &raw mut port))?;
             let mut seed = [0; 4];
             getrandom::fill(&mut seed).map_err(|_| Errno::IO)?;
+            let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
             Ok(Self {
                 context,
                 pd: pointer(ibv_alloc_pd(context))?,
@@ -162,7 +185,7 @@ impl Port {
                 receivers,
                 manager: Mutex::new(Manager::new(u64::from_be(guid), u32::from_ne_bytes(seed))),
                 resolver: Mutex::default(),
-                wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+                wake,
                 drained: Mutex::default(),
             })
         }
@@ -174,15 +197,16 @@ impl Port {
     }
 
     /// Starts the thread.
-    fn run(&'static self) -> Result<(), Errno> {
+    fn run(self: &Arc<Self>) -> Result<(), Errno> {
         let mut gsi = Gsi::open(self.context, self.pd)?;
+        let port = self.clone();
         let started = signals::spawn("ferroce-cm", move || {
-            if let Err(errno) = self.serve(&mut gsi) {
+            if let Err(errno) = port.serve(&mut gsi) {
                 log(&format!("the connection manager ends: {errno}"));
-                lock(&self.drained).is_done = true;
-                let waiting = lock(&self.resolver).end();
-                waiting.into_iter().for_each(|(tell, _)| tell(self, false));
-                (self.receivers.device_is_gone)();
+                lock(&port.drained).is_done = true;
+                let waiting = lock(&port.resolver).end();
+                waiting.into_iter().for_each(|(tell, _)| tell(&port, false));
+                (port.receivers.device_is_gone)();
             }
         });
         started.map_err(|_| Errno::AGAIN)?;
@@ -297,9 +321,20 @@ impl Port {
     }
 }
 
+impl Drop for Port {
+    /// It did not start; one that did stays as long as the process.
+    fn drop(&mut self) {
+        // SAFETY: handles that this made, and that libibverbs looks up.
+        unsafe {
+            ibv_dealloc_pd(self.pd);
+            ibv_close_device(self.context);
+        }
+    }
+}
+
 /// The process ends: its peers get a message and have some time to answer. A child of `fork` has no connections.
 extern "C" fn linger() {
-    let Some(Ok(port)) = OPENED.get() else { return };
+    let Some(port) = OPENED.get() else { return };
     if !port.is_own() {
         return;
     }

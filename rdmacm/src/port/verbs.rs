@@ -9,6 +9,7 @@ unsafe extern "C" {
     pub(crate) fn ibv_free_device_list(list: *mut *mut ibv_device);
     pub(crate) fn ibv_get_device_guid(device: *mut ibv_device) -> u64;
     pub(crate) fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context;
+    pub(crate) fn ibv_close_device(context: *mut ibv_context) -> c_int;
     pub(crate) fn ibv_query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int;
     pub(crate) fn ibv_query_port(
         context: *mut ibv_context,
@@ -23,12 +24,14 @@ unsafe extern "C" {
         size: usize,
     ) -> isize;
     pub(crate) fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd;
+    pub(crate) fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int;
     pub(crate) fn ibv_reg_mr(
         pd: *mut ibv_pd,
         addr: *mut c_void,
         length: usize,
         access: c_int,
     ) -> *mut ibv_mr;
+    pub(crate) fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int;
     pub(crate) fn ibv_create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel;
     pub(crate) fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int;
     pub(crate) fn ibv_create_cq(

@@ -1,38 +1,12 @@
 /* Handles that are none, calls that do not fit the state, and a connection of the card to itself. */
 
-#include <arpa/inet.h>
-#include <dirent.h>
 #include <poll.h>
-#include <rdma/rdma_cma.h>
 #include <sys/wait.h>
 #include <time.h>
 
 /* A child leaves what its parent holds. */
 #define SANITIZER ":detect_leaks=0"
-#include "check.h"
-
-static struct sockaddr_in at(const char *ip, int port)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
-
-	MUST(inet_pton(AF_INET, ip, &address.sin_addr) == 1);
-	return address;
-}
-
-static struct rdma_cm_id *event(struct rdma_event_channel *channel, int kind, int status)
-{
-	struct rdma_cm_event *event;
-	struct rdma_cm_id *id;
-
-	MUST(!rdma_get_cm_event(channel, &event));
-	if (event->event != kind)
-		printf("%s, expected %s\n", rdma_event_str(event->event), rdma_event_str(kind));
-	expect("status", event->status, status);
-	id = event->id;
-	MUST(!rdma_ack_cm_event(event));
-	MINUS_ONE(rdma_ack_cm_event(event), EINVAL);
-	return id;
-}
+#include "cm.h"
 
 static void garbage(void)
 {
@@ -161,49 +135,6 @@ static void no_hosts(struct rdma_event_channel *channel)
 	}
 }
 
-/* Brings an identifier to where it may connect. */
-static struct rdma_cm_id *routed_in(struct rdma_event_channel *channel, enum rdma_port_space space, int port)
-{
-	struct sockaddr_in to = at("10.0.0.1", port);
-	struct rdma_cm_id *id;
-
-	MUST(!rdma_create_id(channel, &id, NULL, space));
-	MUST(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 2000));
-	MUST(event(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0) == id);
-	MUST(id->verbs && id->port_num == 1);
-	MUST(!rdma_resolve_route(id, 2000));
-	MUST(event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0) == id);
-	MUST(id->route.num_paths == 1 && id->route.path_rec->mtu == IBV_MTU_1024);
-	return id;
-}
-
-static struct rdma_cm_id *routed(struct rdma_event_channel *channel, int port)
-{
-	return routed_in(channel, RDMA_PS_TCP, port);
-}
-
-static struct ibv_qp *give_qp(struct rdma_cm_id *id)
-{
-	struct ibv_qp_init_attr init = {
-		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-	};
-
-	MUST(!rdma_create_qp(id, NULL, &init));
-	MUST(id->qp && id->send_cq && id->recv_cq && id->pd);
-	MINUS_ONE(rdma_create_qp(id, NULL, &init), EINVAL);
-	return id->qp;
-}
-
-static int state(struct ibv_qp *qp)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	MUST(!ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));
-	return attr.qp_state;
-}
-
 static void to_itself(struct rdma_event_channel *channel)
 {
 	struct sockaddr_in own = at("0.0.0.0", 6000);
@@ -304,30 +235,18 @@ static void names(void)
 	rdma_freeaddrinfo(found);
 }
 
-static int threads(void)
-{
-	int count = 0;
-	DIR *tasks;
-
-	MUST(tasks = opendir("/proc/self/task"));
-	while (readdir(tasks))
-		count++;
-	closedir(tasks);
-	return count;
-}
-
 /* Peers are looked for without a thread for each. */
 static void looked_for(struct rdma_event_channel *channel)
 {
 	struct sockaddr_in nobody = at("10.0.0.77", 1);
 	struct rdma_cm_id *ids[64];
-	int before = threads();
+	int before = entries("/proc/self/task");
 
 	for (int i = 0; i < 64; i++) {
 		MUST(!rdma_create_id(channel, &ids[i], NULL, RDMA_PS_TCP));
 		MUST(!rdma_resolve_addr(ids[i], NULL, (struct sockaddr *)&nobody, 5000));
 	}
-	expect("threads", threads(), before);
+	expect("threads", entries("/proc/self/task"), before);
 	/* Nor do those that look for others wait. */
 	MUST(!rdma_destroy_id(routed(channel, 1)));
 	for (int i = 0; i < 64; i++)
