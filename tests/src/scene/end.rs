@@ -15,6 +15,8 @@ pub(super) struct Sent {
     pub(super) opcode: u8,
     /// It is about a region that is lent.
     pub(super) lent: bool,
+    /// Place of the READ whose data it sends back: it is in use, too.
+    pub(super) echoes: Option<usize>,
     /// A completion of its own tells of it.
     pub(super) signaled: bool,
     pub(super) since: u64,
@@ -29,6 +31,10 @@ pub(super) struct Inbound {
     pub(super) inv: Option<u32>,
     /// Place of a WRITE, which has no receive buffer.
     pub(super) written: Option<usize>,
+    /// It has the bytes from there on that the sender may READ: it had read them just before.
+    pub(super) echo: Option<usize>,
+    /// Atomics before it, which are done.
+    pub(super) added: u64,
     /// A completion tells.
     pub(super) announced: bool,
 }
@@ -43,6 +49,8 @@ pub(super) struct End {
     pub(super) receives: BTreeMap<u16, usize>,
     pub(super) next: u32,
     pub(super) counter: u64,
+    /// Atomics posted to the peer's counter.
+    pub(super) added: u64,
     /// Its end was answered.
     pub(super) ended: Rc<Cell<bool>>,
     pub(super) closed: bool,
@@ -60,6 +68,7 @@ impl End {
             receives: BTreeMap::new(),
             next: 0,
             counter: 0,
+            added: 0,
             ended: Rc::default(),
             closed: false,
         }

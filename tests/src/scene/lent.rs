@@ -9,9 +9,10 @@ use ferroce_sim::testhost::{Host, Mr, Rights};
 use super::kernel::Kernel;
 use super::line::message;
 
-/// Bytes of a region, of which the first 8 count.
-pub(super) const BYTES: usize = 64;
+/// Bytes that count, the first of a region.
 pub(super) const COUNTER: usize = 8;
+/// Bytes behind them, at most.
+const MOST: usize = 16 << 10;
 /// Numbers of the regions, of which a lender has so many in turn.
 const FIRST: u32 = 0x101;
 const TURNS: u32 = 8;
@@ -34,20 +35,27 @@ pub(super) struct Lent {
     turn: u32,
 }
 
-/// The bytes behind the counter.
-pub(super) fn contents(mark: u32) -> Vec<u8> {
-    message(mark, NUMBER, BYTES - COUNTER)
+/// The bytes behind the counter, where messages have `longest` bytes.
+pub(super) fn contents(mark: u32, longest: usize) -> Vec<u8> {
+    message(mark, NUMBER, longest.min(MOST) & !7)
 }
 
 impl Lent {
-    /// Lends a region of a line's number.
-    pub(super) fn lend(&mut self, host: &mut Host, kernel: &mut Kernel, number: u32, mark: u32) {
-        let addr = host.alloc(BYTES);
+    /// Lends a region of a line's number, with the counter and `contents`.
+    pub(super) fn lend(
+        &mut self,
+        host: &mut Host,
+        kernel: &mut Kernel,
+        number: u32,
+        contents: &[u8],
+    ) {
+        let bytes = COUNTER + contents.len();
+        let addr = host.alloc(bytes);
         host.write(addr, &[0; COUNTER]);
-        host.write(addr + COUNTER as u64, &contents(mark));
+        host.write(addr + COUNTER as u64, contents);
         self.turn = (self.turn + 1) % TURNS;
         host.number_regions(FIRST + number * TURNS + self.turn);
-        let mr = host.plan_region(addr, BYTES as u64);
+        let mr = host.plan_region(addr, bytes as u64);
         let there = Rc::new(Cell::new(false));
         *self = Self {
             region: Some(mr),

@@ -17,7 +17,7 @@ use super::EQN;
 use super::armed::Armed;
 use super::end::End;
 use super::kernel::Kernel;
-use super::lent::Lent;
+use super::lent::{self, Lent};
 use crate::conformance::event_queue::Event;
 
 /// Messages under way one way, and receives that wait.
@@ -217,7 +217,7 @@ impl Line {
                 kernel.create(cmd::WRITE_AH, self.number, &host.handle(&peer).emit());
             }
             if self.shape.options.qp_type == qp_type::RC {
-                self.lent[side].lend(host, kernel, self.number, self.shape.mark);
+                self.lend(side, host, kernel);
             }
             let end = &mut self.ends[side];
             let pending = Rc::clone(&self.pending);
@@ -228,6 +228,16 @@ impl Line {
             });
             *end = End::new(end.qpn, end.cqn, Some(mr));
         }
+    }
+
+    /// A side lends a region to its peer.
+    pub(super) fn lend(&mut self, side: usize, host: &mut Host, kernel: &mut Kernel) {
+        let contents = self.lent_bytes();
+        self.lent[side].lend(host, kernel, self.number, &contents);
+    }
+
+    pub(super) fn lent_bytes(&self) -> Vec<u8> {
+        lent::contents(self.shape.mark, self.shape.longest)
     }
 
     pub(super) fn fixed(&self) -> Vec<u8> {

@@ -11,6 +11,10 @@ use super::kernel::Kernel;
 use super::lent;
 use super::line::{GRH, Line, SPOILT, State, UNTOUCHED, WINDOW, message};
 
+/// Kinds of what is posted: a SEND with invalidate, and one, with a fence, of what the READ in front of it brings.
+const GIVE_BACK: u8 = 9;
+const ECHO: u8 = 10;
+
 impl Line {
     pub(super) fn receive(&mut self, side: usize, slot: usize, host: &mut Host) {
         let at = self.at(1, slot) as u64;
@@ -39,8 +43,11 @@ impl Line {
             _ => self.rng.usize(8..=longest),
         };
         let number = self.ends[side].next;
-        let taken = |slot: &usize| self.ends[side].sent.iter().any(|sent| sent.slot == *slot);
-        let slot = (0..WINDOW).find(|slot| !taken(slot)).expect("of a window");
+        let uses = |sent: &Sent, slot| sent.slot == slot || sent.echoes == Some(slot);
+        let taken = |slot: &usize| self.ends[side].sent.iter().any(|sent| uses(sent, *slot));
+        let Some(slot) = (0..WINDOW).find(|slot| !taken(slot)) else {
+            return;
+        };
         let written = |slot: &usize| far.inbound.iter().any(|c| c.written == Some(*slot));
         let free = (0..WINDOW).find(|slot| !written(slot));
         let mr = self.ends[side].memory.expect("it is open");
@@ -65,12 +72,27 @@ impl Line {
             qp_type::RC if unannounced < WINDOW - 2 => self.rng.u8(..10),
             _ => self.rng.u8(..2),
         };
+        // That it waits for what is in front shows best if it follows at once.
+        let follows = self.rng.bool();
+        let front = self.ends[side].sent.back().filter(|_| follows);
+        let mut echoes = None;
+        let what = match front {
+            Some(front) if front.lent && self.shape.lossy => GIVE_BACK,
+            Some(front) if front.opcode == wqe::opcode::READ && !front.lent => {
+                echoes = Some((front.slot, front.number as usize, front.len));
+                ECHO
+            }
+            Some(front) if front.opcode == wqe::opcode::FETCH_ADD => what % 2,
+            _ => what,
+        };
         let mut inbound = Inbound {
             number,
             len,
             imm: None,
             inv: None,
             written: None,
+            echo: None,
+            added: self.ends[side].added,
             announced: true,
         };
         let mut comes = true;
@@ -94,10 +116,11 @@ impl Line {
             }
             (6, _) => {
                 comes = false;
+                self.ends[side].added += 1;
                 Work::fetch_add(mr.sge(area as u64, 8), &remote, counter, 1)
             }
             (7, _) if let Some(borrowed) = &borrowed => {
-                (comes, is_lent, takes) = (false, true, lent::BYTES - lent::COUNTER);
+                (comes, is_lent, takes) = (false, true, self.lent_bytes().len());
                 let list = [mr.sge(area as u64, takes as u32)];
                 Work::read(&list, borrowed, lent::COUNTER as u64)
             }
@@ -108,11 +131,22 @@ impl Line {
                 lent.count += 1;
                 Work::fetch_add(mr.sge(area as u64, 8), borrowed, 0, 1)
             }
-            (9, _) if let Some(borrowed) = borrowed.filter(|_| gives_back) => {
+            (GIVE_BACK, _) if let Some(borrowed) = borrowed.filter(|_| gives_back) => {
                 self.lent[1 - side].give_back(uses_it);
                 inbound.inv = Some(borrowed.key);
-                let mut work = Work::new(wqe::opcode::SEND_INV, &list);
+                // of an empty one the key alone is waited for
+                let is_empty = self.rng.bool();
+                inbound.len = if is_empty { 0 } else { len };
+                let list = if is_empty { &[][..] } else { &list };
+                let mut work = Work::new(wqe::opcode::SEND_INV, list);
                 work.head.imm = borrowed.key;
+                work
+            }
+            (ECHO, _) if let Some((read, from, len)) = echoes => {
+                (inbound.len, inbound.echo) = (len, Some(from));
+                let at = self.at(3, read) as u64;
+                let mut work = Work::send(&[mr.sge(at, len as u32)]);
+                work.head.fence = true;
                 work
             }
             _ => send(&mut self.rng),
@@ -145,6 +179,7 @@ impl Line {
             len: takes,
             opcode: work.head.opcode,
             lent: is_lent,
+            echoes: echoes.map(|(read, ..)| read),
             signaled: work.head.signaled,
             since,
         });
@@ -177,14 +212,15 @@ impl Line {
         if matches!(self.state, State::Dying | State::Closed) || self.gave_up {
             return;
         }
-        let gives_up = [
-            status::RETRY_EXC_ERR,
-            status::RNR_RETRY_EXC_ERR,
-            status::WR_FLUSH_ERR,
-        ];
-        let refused = cqe.status == status::REM_ACCESS_ERR && self.lent[1 - side].raced;
-        let ends = self.shape.lossy && (gives_up.contains(&cqe.status) || refused)
-            || self.refused && cqe.status != status::SUCCESS;
+        // Of a key that is gone the requester is told, and the responder's receives are flushed.
+        let [own, other] = [side, 1 - side].map(|side| self.lent[side].raced);
+        let may_end = match cqe.status {
+            status::RETRY_EXC_ERR => true,
+            status::REM_ACCESS_ERR => other,
+            status::WR_FLUSH_ERR => own,
+            _ => false,
+        };
+        let ends = self.shape.lossy && may_end || self.refused && cqe.status != status::SUCCESS;
         if ends {
             self.gave_up = true;
             return;
@@ -194,7 +230,7 @@ impl Line {
             self.received(side, host, cqe);
             if cqe.with_inv {
                 self.lent[side].came_back(host, cqe.imm, &name);
-                self.lent[side].lend(host, kernel, self.number, self.shape.mark);
+                self.lend(side, host, kernel);
             }
         } else {
             self.was_sent(side, host, cqe);
@@ -226,7 +262,7 @@ impl Line {
         let result = mr.addr + self.at(3, sent.slot) as u64;
         match sent.opcode {
             wqe::opcode::READ if sent.lent => {
-                let expected = lent::contents(self.shape.mark);
+                let expected = self.lent_bytes();
                 let bytes = host.read(result, expected.len());
                 self.compare(side, "READ of what is lent", &bytes, &expected);
             }
@@ -258,6 +294,13 @@ impl Line {
         }
     }
 
+    fn expected(&self, inbound: &Inbound) -> Vec<u8> {
+        match inbound.echo {
+            Some(from) => self.fixed()[from..from + inbound.len].to_vec(),
+            None => message(self.shape.mark, inbound.number, inbound.len),
+        }
+    }
+
     fn received(&mut self, side: usize, host: &mut Host, cqe: &Cqe) {
         let name = self.name(side);
         let slot = self.ends[side].receives.remove(&cqe.wqe_index);
@@ -279,7 +322,7 @@ impl Line {
                 None => place,
             };
             let bytes = host.read(from, inbound.len);
-            let expected = message(self.shape.mark, inbound.number, inbound.len);
+            let expected = self.expected(&inbound);
             let its_own = cqe.byte_len as usize == inbound.len + skip
                 && cqe.imm == inbound.imm.or(inbound.inv).unwrap_or(0)
                 && bytes == expected;
@@ -288,6 +331,16 @@ impl Line {
                 continue;
             }
             self.compare(side, "message", &bytes, &expected);
+            // One that raced with the end of its key may be refused, and with it those behind it.
+            if repeats && !self.lent[side].raced {
+                let counter = host.read(mr.addr + self.at(5, 0) as u64, 8);
+                let done = u64::from_le_bytes(counter.try_into().expect("8 bytes"));
+                assert!(
+                    done >= inbound.added,
+                    "{name}: {cqe:?}: {done} atomics of {} before it",
+                    inbound.added
+                );
+            }
             if !inbound.announced {
                 continue;
             }

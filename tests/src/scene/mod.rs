@@ -175,6 +175,11 @@ impl Scene {
         }
         for side in [Side::A, Side::B] {
             let (events, host) = (&mut self.events[side as usize], self.pair.host(side));
+            // A host looks when it is woken.
+            let vectors = std::iter::from_fn(|| host.nic.interrupt());
+            if !vectors.fold(false, |woken, vector| woken | (vector == u16::from(EQN))) {
+                continue;
+            }
             for event in events.all(host) {
                 for line in &mut self.lines {
                     line.reported(side, event);
