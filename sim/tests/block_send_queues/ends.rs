@@ -1,11 +1,11 @@
 //! Queue pairs that fail, are drained, or end.
 
 use ferroce_proto::abi::cq::status;
-use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::qpc::{SqCtx, qp_type, state};
 
 use super::directed::{FLUSHED, good, post_all, rig};
 use super::rig::{Post, Wire};
-use super::{read, send};
+use super::{ctx, read, send};
 
 #[test]
 fn a_command_to_err_flushes_when_nothing_is_on_its_way() {
@@ -27,6 +27,39 @@ fn a_command_to_err_flushes_when_nothing_is_on_its_way() {
         rig.counts["local_ack_timeout_err"], 0,
         "the timer was stopped"
     );
+}
+
+/// Queue pairs end when they are acknowledged, and completions of another hold up theirs.
+#[test]
+fn a_message_that_succeeded_has_no_syndrome() {
+    let mut rig = rig(Wire::default());
+    let other = SqCtx {
+        qp_type: qp_type::UC,
+        ..ctx()
+    };
+    rig.open(2, other, 0);
+    let mut succeeded = 0;
+    for (qpn, cycles) in (3..16).cycle().zip((100..260).step_by(3)) {
+        rig.open(qpn, ctx(), 100);
+        rig.post(qpn, send(10));
+        for _ in 0..24 {
+            rig.post(2, send(10));
+        }
+        rig.ring(qpn);
+        rig.ring(2);
+        rig.run(cycles);
+        rig.modify(qpn, state::ERR, None);
+        rig.run(600);
+        for done in rig.qps[qpn as usize]
+            .done
+            .iter()
+            .filter(|done| done.status == 0)
+        {
+            assert_eq!(done.syndrome, 0, "{cycles}");
+            succeeded += 1;
+        }
+    }
+    assert!(succeeded > 0);
 }
 
 #[test]

@@ -88,6 +88,42 @@ fn a_local_error_is_that_of_the_send_queue_alone() {
     assert!(rig.down.is_empty(), "the responder goes on");
 }
 
+/// Completions of others hold up the report that nothing of the queue pair is left.
+#[test]
+fn a_late_report_does_not_take_back_what_was_flushed() {
+    for others in 20..28 {
+        let mut rig = rig(qp_type::UD, 60);
+        let quick = SqCtx {
+            qp_type: qp_type::UC,
+            ..ctx()
+        };
+        rig.open(2, quick, 0);
+        rig.hold = true;
+        rig.post(1, bad());
+        rig.ring(1);
+        rig.run(200);
+        for _ in 0..others {
+            rig.post(2, send(10));
+        }
+        rig.ring(2);
+        rig.post(1, send(10));
+        rig.ring(1);
+        rig.run(60 + 2 * others);
+        rig.hold = false;
+        rig.run(500);
+        let mut done = vec![(0, status::LOC_PROT_ERR), (1, FLUSHED)];
+        assert_eq!(rig.done(1), done, "{others}");
+        rig.qps[1].next = 0;
+        rig.modify(1, state::RTS, None);
+        rig.run(30);
+        rig.post(1, send(10));
+        rig.ring(1);
+        rig.run(500);
+        done.push((2, 0));
+        assert_eq!(rig.done(1), done, "{others}");
+    }
+}
+
 #[test]
 fn payload_that_cannot_be_read_fails_its_message() {
     let mut rig = rig(qp_type::UD, 1000);

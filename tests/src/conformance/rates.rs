@@ -23,6 +23,7 @@ cases! {
     rate_limit_of_reads, RATES | feature::READ, "abi qpc", "A READ request counts 64 bytes, however much it asks for.";
     rate_limit_of_one, RATES, "abi qpc", "A queue pair that waits for its limit holds up no other.";
     rate_limit_is_lifted, RATES, "abi qpc", "A limit that ends moves the start that is planned: the next packet leaves within 300 us.";
+    rate_limit_of_what_is_sent_again, RATES, "IB1 9.7.6.1.3", "A packet that is to be sent again and waits for its limit uses up no retries.";
     rate_limit_ends_with_reset, RATES, "IBA 10.3.1", "The limit of a queue pair is none of the next one of its number.";
     rate_limit_and_error, RATES, "IBA 10.3.1", "What a queue pair with a limit has posted is flushed when it goes into error.";
 }
@@ -266,6 +267,24 @@ fn rate_limit_is_lifted(bench: &mut Bench) {
     post(&mut c, &memory, 4, 1000);
     c.succeeds(Side::A, 0);
     leave_when_lifted(&mut c, Side::A);
+}
+
+fn rate_limit_of_what_is_sent_again(bench: &mut Bench) {
+    let mut c = bench.connect(QpOptions {
+        timeout: 1,
+        retry_cnt: 2,
+        ..QpOptions::default()
+    });
+    let memory = memory(&mut c);
+    c.lose(Side::A, &[0, 1, 2, 3]);
+    post(&mut c, &memory, 4, 1000);
+    span(&mut c, 4);
+    // 26 timeouts from packet to packet
+    set_limit(&mut c, Side::A, 40);
+    for index in 0..4 {
+        c.succeeds(Side::A, index);
+    }
+    check("timeouts", c.pair.a.stat("local_ack_timeout_err"), 1);
 }
 
 fn rate_limit_ends_with_reset(bench: &mut Bench) {

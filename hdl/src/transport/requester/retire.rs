@@ -114,7 +114,7 @@ fn is_cause(message: Outstanding, grant: RetireGrant, flushed: Bit) -> Bit {
     } else if message.bad {
         message.rest.low::<8>() == grant.status
     } else {
-        !grant.status.any()
+        false
     };
     is
 }

@@ -75,7 +75,10 @@ impl Logic for SqRetired {
                     next.used = terms.used_after;
                     next.reads = terms.reads_after;
                     next.unfenced = sq_event.unfenced;
-                    next.head_index = sq_event.index;
+                    // a report of nothing may be late: what was flushed since went on from there
+                    if sq_event.count.any() {
+                        next.head_index = sq_event.index;
+                    }
                     if !state.read_blocked | sq_event.reads.any() | terms.empties {
                         next.blocked = false;
                         next.read_blocked = false;

@@ -200,7 +200,9 @@ impl Logic for SqTermsOf {
         let following = state.incarnation + 1;
         let is_noted = following == departed.incarnation;
         out.next_incarnation = if is_noted { following + 1 } else { following };
-        out.waits = !known | !has_left(departed.latest, state);
+        // so does all that is to be sent again
+        let none_left = state.rewind | (state.inflight == state.resend);
+        out.waits = !known | !has_left(departed.latest, state) | none_left;
         // an ACK timeout of code n is 4 * 2^n ticks
         out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
