@@ -86,7 +86,8 @@ impl Repr {
             return Err(Error::HeaderLength(header.ihl()));
         }
         let (found, computed) = (header.checksum(), header.computed_checksum());
-        if found != computed {
+        // 0 has two forms in ones' complement: a router that updates the sum may write the other (RFC 1624 3)
+        if found % 0xffff != computed % 0xffff {
             return Err(Error::HeaderChecksum { found, computed });
         }
         if header.mf() || header.frag_offset() != 0 {
@@ -154,6 +155,19 @@ mod tests {
         let parsed = Repr::parse(&Header::new_checked(bytes).unwrap());
         assert_eq!(parsed, Ok((expected, 28)));
         assert_eq!(expected.emit(28), bytes);
+    }
+
+    #[test]
+    fn both_zeros_are_good() {
+        let mut header = Header::new(samples::RC_ACK[14..34].try_into().unwrap());
+        // all words but the checksum sum up to ones
+        header.set_ident(0);
+        header.set_ident(header.computed_checksum());
+        assert_eq!(header.computed_checksum(), 0);
+        for checksum in [0, 0xffff] {
+            header.set_checksum(checksum);
+            assert!(Repr::parse(&header).is_ok(), "{checksum:#x}");
+        }
     }
 
     fn refusal(change: impl Fn(&mut Header<[u8; LEN]>)) -> Error {

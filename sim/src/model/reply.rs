@@ -3,6 +3,7 @@
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::mr::Right;
+use ferroce_proto::wire::reth::MAX_DMA_LEN;
 use ferroce_proto::wire::{
     AethRepr, AtomicAckEthRepr, Extensions, Mtu, NakCode, Opcode, Operation, Position, Psn,
     RethRepr, Syndrome,
@@ -202,6 +203,7 @@ impl QueuePair {
         let counts = |read: &&ReadReply| read.repeated || !goes_back;
         let is_due = reads.filter(counts).any(|read| read.will_answer(psn, mtu));
         let allowed = self.rq.ctx.remote_read
+            && reth.dma_len <= MAX_DMA_LEN
             && env
                 .regions
                 .check(

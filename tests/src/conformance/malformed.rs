@@ -15,6 +15,7 @@ cases! {
     frame_padded_by_the_link, RC, "IEEE 802.3 3.2", "Bytes behind the ICRC are the link's and are ignored.";
     ip_length_over_the_udp_length, RC, "A17 CA17-6, CA17-21", "IP and UDP lengths that disagree are malformed.";
     ip_checksum_bad, RC, "RFC 791 3.1", "An IPv4 header whose checksum is wrong is malformed.";
+    ip_checksum_of_ones, RC, "RFC 1624 3", "Where an IPv4 header sums up to ones its checksum is 0 or 0xffff.";
     ip_options, RC, "A17 CA17-3", "An IPv4 header with options is not RoCEv2.";
     ip_fragment, RC, "A17 CA17-8", "A fragment is not RoCEv2.";
     ip_protocol, RC, "A17.3", "A datagram that is not UDP is not RoCEv2.";
@@ -145,6 +146,28 @@ fn ip_checksum_bad(bench: &mut Bench) {
             dropped(s, &format!("byte {at}"), "rx_malformed", &bad);
         }
     });
+}
+
+fn ip_checksum_of_ones(bench: &mut Bench) {
+    let mut s = bench.script(QpOptions::default());
+    for checksum in [0, 0xffff] {
+        let request = s.request(Opcode::RcWriteOnly);
+        let mut bytes = build(&request, &[1; 8]);
+        // the identification makes up for the other words
+        bytes[18..20].fill(0);
+        let header = ipv4::Header::new(*bytes[14..].first_chunk::<20>().expect("an IPv4 header"));
+        bytes[18..20].copy_from_slice(&header.computed_checksum().to_be_bytes());
+        let mut sealed = seal(bytes);
+        check("checksum of the header", &sealed[24..26], &[0, 0][..]);
+        sealed[24..26].copy_from_slice(&u16::to_be_bytes(checksum));
+        let answers = s.give(&sealed);
+        check(
+            &format!("{checksum:#x}"),
+            syndromes(&answers),
+            vec![Syndrome::ACK],
+        );
+        s.psn = s.psn.next();
+    }
 }
 
 /// Bytes changed in a good frame, all sums made right, must count as this.

@@ -339,8 +339,18 @@ pub(super) const DEFECTS: &[Defect] = &[
         case: Some("pause_takes_no_time"),
         changes: &[change(
             "sq_terms",
-            "out_d[SqTerms_waits] = !known | !has_left_all;",
+            "out_d[SqTerms_waits] = !known | !has_left_all | none_left;",
             "1'b0",
+        )],
+    },
+    Defect {
+        name: "timer_of_a_go_back",
+        what: "Retries are used up by packets that are to be sent again and wait for their rate or class",
+        case: Some("rate_limit_of_what_is_sent_again"),
+        changes: &[change(
+            "sq_terms",
+            "out_d[SqTerms_waits] = !known | !has_left_all | none_left;",
+            "!known | !has_left_all",
         )],
     },
     Defect {
