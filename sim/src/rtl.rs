@@ -169,7 +169,8 @@ pub struct Engine<P> {
     pauses: VecDeque<Vec<u8>>,
     irq: Hold<u16>,
     irq_pausing: Pausing,
-    interrupts: VecDeque<u16>,
+    /// Vectors, each with the cycle in which memory shows what was written before.
+    interrupts: VecDeque<(u64, u16)>,
     rng: Rng,
     log: Violations,
 }
@@ -308,7 +309,8 @@ impl<P: Pins> Engine<P> {
         self.irq
             .check(now, o.irq_valid, i.irq_ready, &o.irq_vector, &mut self.log);
         if o.irq_valid && i.irq_ready {
-            self.interrupts.push_back(o.irq_vector);
+            let due = self.axi.posted_until();
+            self.interrupts.push_back((due, o.irq_vector));
         }
         i.irq_ready = !self.irq_pausing.now(&mut self.rng);
     }
@@ -364,7 +366,9 @@ impl<P: Pins> Nic for Engine<P> {
     }
 
     fn interrupt(&mut self) -> Option<u16> {
-        self.interrupts.pop_front()
+        let (_, vector) = *self.interrupts.front().filter(|next| next.0 < self.now)?;
+        self.interrupts.pop_front();
+        Some(vector)
     }
 
     fn failures(&self) -> Vec<String> {

@@ -56,6 +56,8 @@ pub struct Failures {
     unread: Fifo<UnreadPacket, 4>,
     /// Of `responder`: `err_report` does not wait for the arbiter.
     failed: Skid<Bits<16>>,
+    /// Of `lost_cqe`: the arbiter begins at a register.
+    completions: Skid<Bits<16>>,
     merge: Merge<SqEvent, 3>,
     no_rq_event: Zero<RqEvent>,
     no_sq_event: Zero<SqEvent>,
@@ -102,17 +104,25 @@ impl Logic for Failures {
         merge.s[1].payload.qpn = failed.m.payload;
         failed.m.ready = merge.s[1].ready;
         let cqe_fails = lost_cqe.valid & !lost_cqe.payload.flushed;
-        merge.s[2].valid = cqe_fails;
+        completions.s.valid = cqe_fails;
+        completions.s.payload = lost_cqe.payload.qpn;
+        lost_cqe.ready = completions.s.ready | lost_cqe.payload.flushed;
+        merge.s[2].valid = completions.m.valid;
         merge.s[2].payload = no_sq_event;
         merge.s[2].payload.kind = SqEventKind::Failed;
-        merge.s[2].payload.qpn = lost_cqe.payload.qpn;
-        lost_cqe.ready = merge.s[2].ready | lost_cqe.payload.flushed;
+        merge.s[2].payload.qpn = completions.m.payload;
+        completions.m.ready = merge.s[2].ready;
         forward!(sq <= merge.m);
         to_rq.busy = sq_down.valid | down.m.valid;
         to_rq.moved = down.m.valid & rq.ready;
         to_rq.level = MOST;
-        to_sq.busy =
-            responder.valid | lost | unread.m.valid | failed.m.valid | cqe_fails | merge.m.valid;
+        to_sq.busy = responder.valid
+            | lost
+            | unread.m.valid
+            | failed.m.valid
+            | cqe_fails
+            | completions.m.valid
+            | merge.m.valid;
         to_sq.moved = merge.m.valid & sq.ready;
         to_sq.level = MOST;
     }

@@ -310,6 +310,10 @@ impl Slave for Memory {
         self.writes.flush(now, u64::MAX, &mut self.shared);
     }
 
+    fn posted_until(&self) -> u64 {
+        self.writes.posted_until()
+    }
+
     fn hurry(&mut self, on: bool) {
         self.shared.hurry = on;
     }

@@ -169,6 +169,11 @@ pub trait Slave {
     /// A register read is answered: on PCIe its completion pushes the posted writes before it, which are visible then.
     fn register_was_read(&mut self, _now: u64) {}
 
+    /// The cycle in which memory shows all that was posted so far: on PCIe an interrupt does not pass it.
+    fn posted_until(&self) -> u64 {
+        0
+    }
+
     /// Answers have no latency from now on, or again that of the configuration.
     fn hurry(&mut self, _on: bool) {}
 

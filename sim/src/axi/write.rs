@@ -247,9 +247,9 @@ impl Writes {
 
     /// All data is here, and a bridge answers: memory shows it later, in the order of the data.
     fn post(&mut self, now: u64, visible_at: u64, index: u16, lanes: usize) {
+        let newest = self.posted_until();
         let burst = &mut self.bursts[usize::from(index)];
         burst.response_at = now + 1;
-        let newest = self.posted.back().map_or(0, |posted| posted.visible_at);
         // The place of the burst is free again before memory shows it; a bridge that has answered refuses nothing.
         self.posted.push_back(Burst {
             visible_at: visible_at.max(newest),
@@ -261,6 +261,11 @@ impl Writes {
             data: burst.data[..burst.beats * lanes].into(),
             ..*burst
         });
+    }
+
+    /// When memory shows the newest of what a bridge answered early.
+    pub(super) fn posted_until(&self) -> u64 {
+        self.posted.back().map_or(0, |posted| posted.visible_at)
     }
 
     /// Memory shows what a bridge answered early, up to what is due at `now`.

@@ -69,8 +69,8 @@ pub struct AckHold<const Q: usize> {
     /// Of these, those that left.
     left: Reg<Bits<17>>,
     out: SkidRam<AckToken>,
-    /// The latest one that left came past the queue.
-    passed: Reg<Bit>,
+    /// The queue has the turn to leave: a token passed it, or waits.
+    turn: Reg<Bit>,
     failed: Skid<PlaceError>,
 }
 
@@ -106,7 +106,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         let waits = token.completes | follows | queues | (token.reply & reply_waits);
         let room = !(queue.level.slice::<6>(3).all() | queue.level.bit(9));
         let enters = there & waits & room;
-        let may_pass = out.s.ready & (!passed | !offers);
+        let may_pass = out.s.ready & (!turn | !offers);
         let passes = there & !waits & may_pass;
         let free = swept & (!there | enters | passes);
         s.ready = free;
@@ -140,8 +140,9 @@ impl<const Q: usize> Logic for AckHold<Q> {
         }
         assert!(!enters | queue.s.ready, "the queue has room");
 
-        // they leave by turns
-        let takes = offers & out.s.ready & (passed | !there | waits);
+        // they leave by turns; that of the queue is known without a look at the token
+        let takes = offers & out.s.ready & (turn | !there);
+        turn = passes | (there & waits) | (turn & !takes);
         out.s.valid = takes | passes;
         out.s.payload = token;
         if takes {
@@ -150,9 +151,6 @@ impl<const Q: usize> Logic for AckHold<Q> {
                 out.s.payload.syndrome = NAK_OPERATIONAL;
                 out.s.payload.msn = head.msn - 1;
             }
-        }
-        if takes | passes {
-            passed = passes;
         }
         let leaves = takes | (queue.m.valid & judged & is_unanswered);
         queue.m.ready = leaves;
