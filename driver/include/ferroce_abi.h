@@ -530,7 +530,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_PORT_SIZE 64u
 /* MAC address, first byte in the lowest bits. */
 #define FERROCE_PORT_MAC FERROCE_FIELD(0, 48)
-/* Accept every destination MAC address. */
+/* Accept every destination MAC address; RoCEv2 packets to that of another port are for the exception queue. */
 #define FERROCE_PORT_PROMISCUOUS FERROCE_FIELD(48, 1)
 
 /* Memory region entry. The table index is bits 8 and up of the key, modulo the table's size. */

@@ -33,6 +33,8 @@ pub struct Link {
     pub ipv4: Bit,
     /// It is IPv6.
     pub ipv6: Bit,
+    /// Its destination is the MAC address of the port, or that of a group.
+    pub own: Bit,
     /// Its destination MAC address is accepted.
     pub mac_ok: Bit,
 }
@@ -166,7 +168,9 @@ impl<const W: usize, const K: usize> Logic for RxLink<W, K> {
         link_q.ipv4 = ethertype == ETHERTYPE_IPV4;
         link_q.ipv6 = ethertype == ETHERTYPE_IPV6;
         // The first bit on the wire marks a group address.
-        link_q.mac_ok = promiscuous | window.eth.dst.bit(0) | (window.eth.dst == mac);
+        let own = window.eth.dst.bit(0) | (window.eth.dst == mac);
+        link_q.own = own;
+        link_q.mac_ok = promiscuous | own;
         header_q = window.header;
         link = link_q;
         header = header_q;

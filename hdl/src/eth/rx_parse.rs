@@ -167,7 +167,8 @@ impl<const W: usize, const K: usize> Logic for RxParse<W, K> {
         copy!(class <= link_3; valid, last, bad, index, vlan, ipv6);
         class.short = link_3.length < shortest;
         class.mac_ok = link_3.mac_ok;
-        class.roce = udp & (select.fields.udp_port == ROCE_PORT);
+        // what is promiscuous is for the host alone
+        class.roce = link_3.own & udp & (select.fields.udp_port == ROCE_PORT);
         extent.fields = select.fields;
         copy!(extent <= link_3; ipv6, vlan, index, length);
         gids.write = gid_write;

@@ -164,7 +164,7 @@ layout! { $
     pub struct PortConfig (with_port_config) [64] {
         /// MAC address, first byte in the lowest bits.
         mac: u64 [48],
-        /// Accept every destination MAC address.
+        /// Accept every destination MAC address; RoCEv2 packets to that of another port are for the exception queue.
         promiscuous: bool [1],
     }
 }

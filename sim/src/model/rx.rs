@@ -49,10 +49,12 @@ impl Model {
         }
         let config = &self.env.config;
         let is_group = link.dst.0[0] & 1 == 1;
-        if !config.promiscuous && !is_group && link.dst != mac(config.mac) {
+        let is_own = is_group || link.dst == mac(config.mac);
+        if !config.promiscuous && !is_own {
             return Err(stats::RX_WRONG_ADDRESS);
         }
-        if !is_roce(ethertype, datagram) {
+        // What is for another station is none of the transport's: Linux drops it in front of IP (PACKET_OTHERHOST).
+        if !is_own || !is_roce(ethertype, datagram) {
             return Err(stats::RX_NOT_ROCE);
         }
         let packet = Packet::parse(frame);

@@ -42,11 +42,11 @@ impl Port {
         if datagram.len() < ip_len + udp::LEN {
             return Outcome::Dropped("rx_malformed");
         }
-        let ours = self.promiscuous || link.dst.0[0] & 1 == 1 || link.dst == self.mac;
-        if !ours {
+        let ours = link.dst.0[0] & 1 == 1 || link.dst == self.mac;
+        if !ours && !self.promiscuous {
             return Outcome::Dropped("rx_wrong_address");
         }
-        if !is_roce(ethertype, datagram) {
+        if !ours || !is_roce(ethertype, datagram) {
             return Outcome::Dropped("rx_not_roce");
         }
         let packet = match Packet::parse(frame) {

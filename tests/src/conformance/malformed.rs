@@ -1,5 +1,6 @@
 //! Frames that no healthy peer sends: each is dropped and counted, answers nothing and changes nothing.
 
+use ferroce_proto::abi::cmd::{PortConfig, opcode};
 use ferroce_proto::wire::{Error, Opcode, Packet, Syndrome, icrc, ipv4};
 use ferroce_sim::testhost::{QpOptions, pattern};
 
@@ -20,6 +21,7 @@ cases! {
     ip_fragment, RC, "A17 CA17-8", "A fragment is not RoCEv2.";
     ip_protocol, RC, "A17.3", "A datagram that is not UDP is not RoCEv2.";
     udp_port, RC, "A17.3.2", "UDP to another port is not RoCEv2.";
+    port_of_another, RC, "RFC 1122 3.2.1.3", "A promiscuous port executes no packet that is to the MAC address of another.";
     ethertype, RC, "A17.3", "A frame of another EtherType is not RoCEv2.";
     udp_ends_in_the_bth, RC, "A17 CA17-24", "A datagram too short for a BTH and an ICRC is malformed.";
     udp_ends_in_the_reth, RC, "A17 CA17-24", "A WRITE too short for its RETH is malformed.";
@@ -168,6 +170,22 @@ fn ip_checksum_of_ones(bench: &mut Bench) {
         );
         s.psn = s.psn.next();
     }
+}
+
+fn port_of_another(bench: &mut Bench) {
+    run(bench, |s| {
+        let [a, b, c, d, e, f] = s.host.mac.0;
+        let port = PortConfig {
+            mac: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
+            promiscuous: true,
+        };
+        s.host.expect(opcode::SET_PORT, 0, &port.emit());
+        for byte in 0..6 {
+            let mut other = frame(s);
+            other[byte] ^= 2;
+            dropped(s, &format!("byte {byte}"), "rx_not_roce", &other);
+        }
+    });
 }
 
 /// Bytes changed in a good frame, all sums made right, must count as this.
