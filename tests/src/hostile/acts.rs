@@ -263,16 +263,22 @@ fn receive(tenant: &mut Tenant, host: &mut Host, rng: &mut Rng) {
 fn rewrite(tenant: &mut Tenant, scene: &Scene, rng: &mut Rng) {
     let place = rng.usize(..3);
     let kind = tenant.victims[place].kind;
-    let slots = spoilt(tenant, &aim(tenant, scene), kind, rng);
+    // One that is sound, and says less than was sent of it; or anything.
+    let shrinks = rng.bool();
+    let slots = match shrinks {
+        true => sound(tenant, kind, SHORT, rng).slots(),
+        false => spoilt(tenant, &aim(tenant, scene), kind, rng),
+    };
     let victim = &mut tenant.victims[place];
     // What was the rest of a WQE may be the head of one now.
     victim.wants_more |= victim.last[0].is_none();
-    let index = victim.producer.wrapping_sub(4).wrapping_add(rng.u16(..12));
+    let near = victim.producer.wrapping_sub(4).wrapping_add(rng.u16(..12));
+    let index = victim.long.filter(|_| shrinks).unwrap_or(near);
     let aimed = rng.u8(..3) > 0;
     for (slot, bytes) in slots.iter().enumerate() {
         let at = at(tenant.log, victim.sq, index.wrapping_add(slot as u16));
         match aimed {
-            true => scene.watches[0].ambush(at, rng.u32(1..=2), bytes.to_vec()),
+            true => scene.watches[0].ambush(at, rng.u32(1..=3), bytes.to_vec()),
             false => scene.pair.a.write(at, bytes),
         }
     }

@@ -119,7 +119,7 @@ impl Tenant {
                 psn: rng.u32(..1 << 24),
                 srq: (qpn == QPNS[1]).then_some(SRQN as u16),
                 // A turn of a packet or two, of what the rate allows, or of 32 kB.
-                window: [0, 0, 4, 8][rng.usize(..4)],
+                window: [0, 4, 4, 8][rng.usize(..4)],
                 rate_limit: [0, 0, 0, 10_000][rng.usize(..4)],
                 ..crate::scene::options(kind, ferroce_proto::wire::Mtu::Mtu256)
             };

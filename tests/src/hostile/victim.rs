@@ -24,6 +24,8 @@ pub(super) struct Victim {
     pub(super) wants_more: bool,
     /// PSN that a peer sends next.
     pub(super) psn: u32,
+    /// Index of the latest WQE of a message that may take several turns.
+    pub(super) long: Option<u16>,
     /// Index of the last completion of either queue.
     pub(super) last: [Option<u16>; 2],
     /// A send failed since the kernel last had the send queue go on.
@@ -51,6 +53,7 @@ impl Victim {
             sane: true,
             wants_more: false,
             psn,
+            long: None,
             last: [None, None],
             failed: false,
             resumed: Rc::default(),
@@ -65,6 +68,9 @@ impl Victim {
     pub(super) fn holds(&mut self, slots: &[[u8; SLOT_BYTES]]) {
         let head = SendWqe::parse(slots[0].first_chunk().expect("64 bytes"));
         self.wants_more |= usize::from(head.slots) > slots.len();
+        if head.length > 512 {
+            self.long = Some(self.producer);
+        }
     }
 
     /// A send failed, behind which the send queue may go on.
