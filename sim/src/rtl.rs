@@ -1,7 +1,5 @@
-//! The engine at its pins, as a [`Nic`].
-//!
-//! [`Engine`] surrounds anything that has the engine's ports ([`Pins`]) with host memory, a register
-//! master and the two sides of a network port, and checks the rules of all of them in every cycle.
+//! The engine at its pins, as a [`Nic`]: [`Engine`] gives [`Pins`] host memory, a register master and
+//! the two sides of a network port, and checks the rules of all of them in every cycle.
 
 pub mod build;
 pub mod verilated;
@@ -309,8 +307,8 @@ impl<P: Pins> Engine<P> {
         self.irq
             .check(now, o.irq_valid, i.irq_ready, &o.irq_vector, &mut self.log);
         if o.irq_valid && i.irq_ready {
-            let due = self.axi.posted_until();
-            self.interrupts.push_back((due, o.irq_vector));
+            self.interrupts
+                .push_back((self.axi.posted_until(), o.irq_vector));
         }
         i.irq_ready = !self.irq_pausing.now(&mut self.rng);
     }
@@ -366,9 +364,8 @@ impl<P: Pins> Nic for Engine<P> {
     }
 
     fn interrupt(&mut self) -> Option<u16> {
-        let (_, vector) = *self.interrupts.front().filter(|next| next.0 < self.now)?;
-        self.interrupts.pop_front();
-        Some(vector)
+        self.interrupts.front().filter(|next| next.0 < self.now)?;
+        self.interrupts.pop_front().map(|next| next.1)
     }
 
     fn failures(&self) -> Vec<String> {

@@ -180,7 +180,10 @@ fn events_come_after_two_to_the_31() {
 #[test]
 fn asynchronous_events_have_their_kinds() {
     let (fake, context) = open(ALL);
-    assert!(fake.put_event(0, event::PORT_DOWN, 0, 0), "nobody is told");
+    assert!(
+        fake.put_event(0, event::PORT_DOWN, 0, 0),
+        "the event is lost"
+    );
     let mut events = context.async_events(&attr()).unwrap();
     assert_eq!(events.try_event(), None);
     let cases = [

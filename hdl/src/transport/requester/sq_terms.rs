@@ -141,8 +141,7 @@ impl Logic for SqTermsOf {
         let distance = sq_event.psn - state.una_psn;
         let missing = sq_event.una_psn - state.una_psn;
         let is_good = (sq_event.syndrome.slice::<3>(5) == 0) & !sq_event.status.any();
-        // what was granted and has not left cannot be acknowledged (IB1 9.7.5); a UC or UD packet reports by itself
-        // that it left
+        // a response acknowledges what has left (IB1 9.7.5); a UC or UD packet reports by itself that it left
         let known = departed.incarnation == state.incarnation;
         let reach = departed.furthest - state.una_psn;
         let current = sq_event.generation == state.incarnation;
