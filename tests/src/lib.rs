@@ -8,6 +8,7 @@ pub mod former;
 pub mod hostile;
 pub mod inherited;
 pub mod mutation;
+pub mod paused;
 mod quiet;
 mod scene;
 pub mod seeded;

@@ -1,14 +1,13 @@
 //! A paused class takes nothing from another: neither what of it is under way, nor what would follow.
 use std::rc::Rc;
 
-use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head};
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::Mtu;
 use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::{Options, build};
-use ferroce_sim::testhost::{Mr, Pair, QpOptions, Rights, Side, Work, pattern};
+use ferroce_sim::testhost::{ExceptionQueue, Mr, Pair, QpOptions, Rights, Side, Work, pattern};
 use ferroce_sim::verilator;
 
 const LENGTH: usize = 1 << 16;
@@ -50,12 +49,8 @@ const fn flood(writes: usize, reads: usize, acks: usize, frames: usize) -> Flood
     }
 }
 
-/// Slots of the ring of the host's frames.
-const RING: Config = Config {
-    log_slots: 8,
-    large: false,
-    on: true,
-};
+/// Log2 of the slots of the ring of the host's frames.
+const SLOTS: u8 = 8;
 /// Bytes of each of these, and where they have their type.
 const FRAME: usize = 1514;
 const TYPE: std::ops::Range<usize> = 12..14;
@@ -65,7 +60,7 @@ const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 struct Bench {
     pair: Pair,
     /// Of the first card.
-    ring: u64,
+    frames: ExceptionQueue,
     source: Mr,
     sinks: [Mr; 2],
     paused: (u32, u32),
@@ -96,16 +91,12 @@ fn bench(engine: &verilator::Model) -> Bench {
         .map(|_| pair.connect(options, options))
         .collect();
     pair.a.write32(regs::PFC_CONFIG, 0xff);
-    let ring = pair.a.alloc((2 * RING.slot_bytes()) << RING.log_slots);
-    pair.a.write32(regs::EXC_BASE_LO, ring as u32);
-    pair.a.write32(regs::EXC_BASE_HI, (ring >> 32) as u32);
-    pair.a
-        .write32(regs::EXC_CONFIG, u32::from_le_bytes(RING.emit()));
+    let frames = ExceptionQueue::open(&mut pair.a, SLOTS, false);
     let source = pair.a.create_mr(&pattern(LENGTH, 1), Rights::ALL);
     let sinks = [(); 2].map(|()| pair.b.create_mr(&vec![0; LENGTH], Rights::ALL));
     Bench {
         pair,
-        ring,
+        frames,
         source,
         sinks,
         paused,
@@ -133,19 +124,13 @@ impl Bench {
         let to = self.pair.b.mac;
         let host = &mut self.pair.a;
         for i in 0..flood.frames {
-            let slot = self.ring + (((1 << RING.log_slots) + i) * RING.slot_bytes()) as u64;
             let mut frame = [to.0, host.mac.0].concat();
             frame.extend(EXPERIMENTAL);
             frame.push(i as u8);
             frame.resize(FRAME, 0);
-            let head = Head {
-                length: FRAME as u16,
-                ..Head::default()
-            };
-            host.write(slot + HEAD_BYTES as u64, &frame);
-            host.write(slot, &head.emit());
+            self.frames.put(host, &frame, FRAME as u16);
         }
-        host.write32(regs::EXC_TX_PI, flood.frames as u32);
+        self.frames.ring(host);
         let work = Work::write(&[self.sinks[1].sge(0, 8)], &self.source, 0);
         for _ in 0..flood.acks {
             for writer in &self.writers {

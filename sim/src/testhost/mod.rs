@@ -6,6 +6,7 @@
 
 mod cq;
 mod datagram;
+mod exceptions;
 mod pair;
 mod queue;
 mod region;
@@ -22,6 +23,7 @@ use ferroce_proto::wire::{Gid, Mac};
 use crate::memory::{HostMemory, Ranges, Watched};
 use crate::nic::Nic;
 
+pub use exceptions::ExceptionQueue;
 pub use pair::{Pair, Side, Wire};
 pub use queue::{Peer, QpOptions};
 pub use region::{Mr, Rights};

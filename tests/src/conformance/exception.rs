@@ -1,10 +1,10 @@
 //! The exception queue: frames of other protocols to the host and from it.
 
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head, LARGE_SLOT_BYTES, SLOT_BYTES};
+use ferroce_proto::abi::exception::{HEAD_BYTES, LARGE_SLOT_BYTES, SLOT_BYTES};
 use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::Mac;
-use ferroce_sim::testhost::{Host, QpOptions, Rights, Work, pattern};
+use ferroce_sim::testhost::{ExceptionQueue, Host, QpOptions, Rights, Work, pattern};
 
 use super::bench::{Bench, IP};
 use super::event_queue::Eq;
@@ -38,46 +38,22 @@ fn cycles(len: usize) -> u64 {
     1200 + len as u64
 }
 
-/// A card whose exception queue is on, and the host's ends of the rings.
+/// A card whose exception queue is on.
 struct Queue {
     host: Host,
-    config: Config,
-    base: u64,
-    received: u16,
-    sent: u16,
+    queue: ExceptionQueue,
 }
 
 impl Queue {
     fn new(bench: &mut Bench, log_slots: u8, large: bool) -> Self {
         let mac = Mac([0x52, 0x54, 0, 0, 0, 2]);
-        let host = Host::new(|memory| bench.card(memory), mac, IP[1]);
-        let mut queue = Self {
-            host,
-            config: Config::default(),
-            base: 0,
-            received: 0,
-            sent: 0,
-        };
-        queue.open(log_slots, large);
-        queue
+        let mut host = Host::new(|memory| bench.card(memory), mac, IP[1]);
+        let queue = ExceptionQueue::open(&mut host, log_slots, large);
+        Self { host, queue }
     }
 
-    /// Turns the queue on, with rings of its own.
     fn open(&mut self, log_slots: u8, large: bool) {
-        self.config = Config {
-            log_slots,
-            large,
-            on: true,
-        };
-        self.base = self
-            .host
-            .alloc((2 * self.config.slot_bytes()) << self.config.log_slots);
-        (self.received, self.sent) = (0, 0);
-        self.host.write32(regs::EXC_BASE_LO, self.base as u32);
-        self.host
-            .write32(regs::EXC_BASE_HI, (self.base >> 32) as u32);
-        let config = u32::from_le_bytes(self.config.emit());
-        self.host.write32(regs::EXC_CONFIG, config);
+        self.queue = ExceptionQueue::open(&mut self.host, log_slots, large);
     }
 
     /// Turns it off, and waits until the card is done with its memory.
@@ -89,12 +65,6 @@ impl Queue {
             }
         }
         panic!("the exception queue stays busy");
-    }
-
-    fn slot(&self, index: u16, send: bool) -> u64 {
-        let slots = 1 << self.config.log_slots;
-        let place = index % slots + if send { slots } else { 0 };
-        self.base + u64::from(place) * self.config.slot_bytes() as u64
     }
 
     fn run(&mut self, cycles: u64) {
@@ -109,34 +79,19 @@ impl Queue {
         self.run(cycles(frame.len()));
     }
 
-    /// The next frame that the card has put into the ring; its slot is not given back.
+    /// The next frame in the ring; its slot is not given back.
     fn take(&mut self) -> Option<Vec<u8>> {
-        let slot = self.slot(self.received, false);
-        let bytes = self.host.read(slot, Head::BYTES);
-        let head = Head::parse(bytes.first_chunk().expect("8 bytes"));
-        let phase = self.received >> self.config.log_slots & 1 == 0;
-        (head.owner == phase).then(|| {
-            self.received += 1;
-            self.host.read(slot + HEAD_BYTES as u64, head.length.into())
-        })
+        self.queue.take(&self.host)
     }
 
     fn give_back(&mut self, arm: bool) {
-        let value = u32::from(arm) << 16 | u32::from(self.received);
-        self.host.write32(regs::EXC_RX_CI, value);
+        self.queue.give_back(&mut self.host, arm);
     }
 
     /// Hands the card a frame of these bytes that says it has `length`.
     fn post(&mut self, frame: &[u8], length: u16) {
-        let slot = self.slot(self.sent, true);
-        let head = Head {
-            length,
-            ..Head::default()
-        };
-        self.host.write(slot + HEAD_BYTES as u64, frame);
-        self.host.write(slot, &head.emit());
-        self.sent += 1;
-        self.host.write32(regs::EXC_TX_PI, self.sent.into());
+        self.queue.put(&self.host, frame, length);
+        self.queue.ring(&mut self.host);
     }
 
     #[track_caller]
@@ -248,7 +203,7 @@ fn exception_sends(bench: &mut Bench) {
         check("frame", q.host.nic.transmit(), Some(frame(PEER, len)));
     }
     let status = q.host.read32(regs::EXC_STATUS);
-    check("consumer index", status & 0xffff, q.sent.into());
+    check("consumer index", status & 0xffff, q.queue.sent().into());
     check("counted", q.host.stat("tx_exceptions"), 19);
 }
 
@@ -262,7 +217,7 @@ fn exception_of_a_bad_length(bench: &mut Bench) {
         q.leaves(&frame(PEER, 64));
     }
     let status = q.host.read32(regs::EXC_STATUS);
-    check("consumer index", status & 0xffff, q.sent.into());
+    check("consumer index", status & 0xffff, q.queue.sent().into());
 }
 
 fn exception_large_slots(bench: &mut Bench) {
@@ -347,38 +302,21 @@ fn exception_among_rdma(bench: &mut Bench) {
     let data = pattern(30_000, 3);
     let source = c.a.create_mr(&data, Rights::NONE);
     let target = c.b.create_mr(&[0; 30_000], Rights::ALL);
-    let config = Config {
-        log_slots: 4,
-        on: true,
-        ..Config::default()
-    };
-    let mut rings = [0; 2];
-    for (host, ring) in [&mut c.pair.a, &mut c.pair.b].into_iter().zip(&mut rings) {
-        *ring = host.alloc((2 * SLOT_BYTES) << config.log_slots);
-        host.write32(regs::EXC_BASE_LO, *ring as u32);
-        host.write32(regs::EXC_BASE_HI, (*ring >> 32) as u32);
-        host.write32(regs::EXC_CONFIG, u32::from_le_bytes(config.emit()));
-    }
+    let [mut outgoing, mut incoming] =
+        [&mut c.pair.a, &mut c.pair.b].map(|host| ExceptionQueue::open(host, 4, false));
     let index = c.post(&Work::write(&[source.all()], &target, 0));
     let sent: Vec<_> = (0..8_u16)
         .map(|i| frame(c.b.mac, 60 + 40 * usize::from(i)))
         .collect();
-    for (i, frame) in sent.iter().enumerate() {
-        let slot = rings[0] + ((16 + i) * SLOT_BYTES) as u64;
-        let head = Head {
-            length: frame.len() as u16,
-            ..Head::default()
-        };
-        c.a.write(slot, &head.emit());
-        c.a.write(slot + HEAD_BYTES as u64, frame);
-        c.a.write32(regs::EXC_TX_PI, i as u32 + 1);
+    for frame in &sent {
+        outgoing.post(&mut c.a, frame);
         c.run(200);
     }
     c.succeeds(ferroce_sim::testhost::Side::A, index);
     c.settle();
     check_bytes("the target", &c.b.contents(&target), &data);
-    for (i, frame) in sent.iter().enumerate() {
-        let slot = rings[1] + (i * SLOT_BYTES + HEAD_BYTES) as u64;
-        check_bytes("a frame", &c.b.read(slot, frame.len()), frame);
+    for frame in &sent {
+        let found = incoming.take(&c.b).expect("a frame");
+        check_bytes("a frame", &found, frame);
     }
 }

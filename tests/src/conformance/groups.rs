@@ -3,12 +3,12 @@
 
 use std::net::IpAddr;
 
-use ferroce_proto::abi::exception::{Config, SLOT_BYTES};
-use ferroce_proto::abi::regs::{self, feature};
+use ferroce_proto::abi::regs::feature;
 use ferroce_proto::wire::{Headers, Ip, Mac, Opcode};
+use ferroce_sim::testhost::ExceptionQueue;
 
 use super::bench::Bench;
-use super::script::{Script, TARGET, build};
+use super::script::{TARGET, build};
 use super::{UD, cases, check, check_bytes, ud};
 
 cases! {
@@ -33,20 +33,6 @@ const GROUPS: [(Mac, &str, &str); 2] = [
     (Mac([0x33, 0x33, 0, 0, 2, 3]), "ff0e::203", "fe80::1"),
 ];
 
-/// Turns the exception queue on.
-fn exceptions(s: &mut Script) {
-    let config = Config {
-        log_slots: 2,
-        on: true,
-        ..Config::default()
-    };
-    let ring = s.host.alloc((2 * SLOT_BYTES) << config.log_slots);
-    s.host.write32(regs::EXC_BASE_LO, ring as u32);
-    s.host.write32(regs::EXC_BASE_HI, (ring >> 32) as u32);
-    let config = u32::from_le_bytes(config.emit());
-    s.host.write32(regs::EXC_CONFIG, config);
-}
-
 /// Sends a packet to a group instead.
 fn address(headers: &mut Headers, (mac, group, from): (Mac, &str, &str)) {
     let gid = |ip: &str| ip.parse::<IpAddr>().expect("an address").into();
@@ -56,7 +42,7 @@ fn address(headers: &mut Headers, (mac, group, from): (Mac, &str, &str)) {
 
 fn ud_to_a_group_address(bench: &mut Bench) {
     let mut s = bench.script(ud::options());
-    exceptions(&mut s);
+    ExceptionQueue::open(&mut s.host, 2, false);
     s.recv();
     let own = s.qpn;
     for (count, group) in (1..).zip(GROUPS) {

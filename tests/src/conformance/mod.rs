@@ -43,7 +43,7 @@ mod lists;
 mod long;
 mod malformed;
 mod nak;
-mod notification;
+pub(crate) mod notification;
 mod numbers;
 mod outstanding;
 mod own;

@@ -36,7 +36,7 @@ pub(super) const LONG: u32 = 10_000;
 const CYCLES_PER_US: u64 = 250;
 
 /// The frame of a packet with congestion experienced.
-pub(super) fn mark(frame: &[u8]) -> Vec<u8> {
+pub(crate) fn mark(frame: &[u8]) -> Vec<u8> {
     with_ecn(frame, 3)
 }
 

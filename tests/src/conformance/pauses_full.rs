@@ -1,9 +1,8 @@
 //! More of a paused class than its queue takes.
 
-use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head, SLOT_BYTES};
 use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::Opcode;
-use ferroce_sim::testhost::{QpOptions, pattern};
+use ferroce_sim::testhost::{ExceptionQueue, QpOptions, pattern};
 
 use super::bench::{Bench, MTU, Sent};
 use super::classes::{CLASSES, LENGTH, LONG, pause, script, two_classes, write};
@@ -118,31 +117,15 @@ fn pause_of_many_cnps(bench: &mut Bench) {
 
 fn pause_of_many_frames(bench: &mut Bench) {
     let (mut s, source, other) = two_classes(bench);
-    let config = Config {
-        log_slots: 8,
-        large: false,
-        on: true,
-    };
-    let slots = 1 << config.log_slots;
-    let ring = s.host.alloc(2 * SLOT_BYTES * slots);
-    s.host.write32(regs::EXC_BASE_LO, ring as u32);
-    s.host.write32(regs::EXC_BASE_HI, (ring >> 32) as u32);
-    let on = u32::from_le_bytes(config.emit());
-    s.host.write32(regs::EXC_CONFIG, on);
+    let mut queue = ExceptionQueue::open(&mut s.host, 8, false);
     // of no protocol, so of DSCP 0
     let mut frames = vec![[0x88; 1514]; 200];
     for (number, frame) in frames.iter_mut().enumerate() {
         frame[14] = number as u8;
-        let slot = ring + ((slots + number) * SLOT_BYTES) as u64;
-        let head = Head {
-            length: frame.len() as u16,
-            ..Head::default()
-        };
-        s.host.write(slot, &head.emit());
-        s.host.write(slot + HEAD_BYTES as u64, frame);
+        queue.put(&s.host, frame, frame.len() as u16);
     }
     pause(&mut s, 1, LONG);
-    s.host.write32(regs::EXC_TX_PI, frames.len() as u32);
+    queue.ring(&mut s.host);
     check("packets", s.quiet().len(), 0);
     s.host.post_send(other, &write(&s, &source, 8));
     check("packets of the other class", s.quiet().len(), 1);

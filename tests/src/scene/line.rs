@@ -10,7 +10,7 @@ use std::rc::Rc;
 use fastrand::Rng;
 use ferroce_proto::abi::cmd::opcode as cmd;
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::qpc::{AvCtx, qp_type};
 use ferroce_sim::testhost::{Host, Mr, QpOptions, Rights, Side};
 
 use super::EQN;
@@ -101,6 +101,8 @@ pub(crate) struct Line {
     /// Memory refuses accesses of a card: a message may fail, which ends it; what succeeds is right.
     pub(crate) refused: bool,
     pub(crate) opened: u32,
+    /// Cycle since which nothing holds what it sends.
+    pub(crate) free_since: u64,
 }
 
 const SIDES: [Side; 2] = [Side::A, Side::B];
@@ -137,7 +139,13 @@ impl Line {
             gave_up: false,
             refused: false,
             opened: 0,
+            free_since: 0,
         }
+    }
+
+    /// Traffic class of what it sends.
+    pub(crate) fn tclass(&self) -> u8 {
+        self.shape.options.tclass
     }
 
     /// The region at a side.
@@ -214,7 +222,11 @@ impl Line {
             kernel.register(host, &mr, Rights::ALL);
             let peer = peers[side];
             if self.shape.options.qp_type == qp_type::UD {
-                kernel.create(cmd::WRITE_AH, self.number, &host.handle(&peer).emit());
+                let handle = AvCtx {
+                    tclass: self.tclass(),
+                    ..host.handle(&peer)
+                };
+                kernel.create(cmd::WRITE_AH, self.number, &handle.emit());
             }
             if self.shape.options.qp_type == qp_type::RC {
                 self.lend(side, host, kernel);
@@ -364,7 +376,7 @@ impl Line {
                 && !self.gave_up
                 && let Some(sent) = self.ends[side].sent.front()
             {
-                let (number, waited) = (sent.number, now - sent.since);
+                let (number, waited) = (sent.number, now - sent.since.max(self.free_since));
                 assert!(
                     waited < self.shape.patience,
                     "{}: message {number} does not end in {waited} cycles",

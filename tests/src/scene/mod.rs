@@ -11,12 +11,16 @@ pub(crate) mod tapped;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use fastrand::Rng;
 use ferroce_proto::wire::Packet;
+use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::link::{Config, Wire};
 use ferroce_sim::memory::HostMemory;
+use ferroce_sim::random::Chance;
 use ferroce_sim::testhost::{Host, Pair, QpOptions, Side};
 
 use crate::conformance::event_queue::Eq;
+use crate::conformance::notification::mark;
 use crate::differential::Card;
 use crate::shared::Shared;
 
@@ -31,6 +35,8 @@ pub(crate) const EQN: u8 = 1;
 const EQ_LOG: u8 = 6;
 /// Cycles in which nothing may happen once all is at rest.
 const QUIET: u64 = 2_500;
+/// EtherType of frames of the hosts, which nobody reads (IEEE 802, local experimental EtherType 1).
+pub(crate) const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
 /// Two hosts, what goes on between them, and what watches it.
 pub(crate) struct Scene {
@@ -47,6 +53,11 @@ pub(crate) struct Scene {
     pub(crate) strays: Vec<Vec<u8>>,
     /// No frame between the two may hold bytes of these owners.
     pub(crate) foreign: Vec<u32>,
+    /// Frames of each host that left, of type [`EXPERIMENTAL`].
+    pub(crate) host_frames: [u64; 2],
+    /// Of a packet, to be marked for congestion.
+    pub(crate) marks: Chance,
+    draws: Rng,
     frames: u64,
     /// Of each card, when the frames came that it has not taken.
     arrivals: [VecDeque<u64>; 2],
@@ -106,6 +117,9 @@ impl Scene {
             now: 0,
             strays: Vec::new(),
             foreign: Vec::new(),
+            host_frames: [0; 2],
+            marks: Chance::NEVER,
+            draws: Rng::with_seed(seed),
             frames: 0,
             arrivals: Default::default(),
         };
@@ -131,6 +145,12 @@ impl Scene {
         self.now += STEP;
         for (side, frame) in std::mem::take(&mut self.pair.sent) {
             self.frames += 1;
+            let of_host = frame[12..14] == EXPERIMENTAL;
+            self.host_frames[side as usize] += u64::from(of_host);
+            if of_host || Pause::parse(&frame).is_some() {
+                self.wires[side as usize][0].send(self.now, frame);
+                continue;
+            }
             let to = match side {
                 Side::A => self.pair.b.mac,
                 Side::B => self.pair.a.mac,
@@ -155,6 +175,10 @@ impl Scene {
                 );
             }
             let kind = usize::from(packet.headers.bth.opcode.class() as u8 != 0);
+            let frame = match self.marks.hit(&mut self.draws) {
+                true => mark(&frame),
+                false => frame,
+            };
             self.wires[side as usize][kind].send(self.now, frame);
         }
         for (side, way) in self.wires.iter_mut().enumerate() {

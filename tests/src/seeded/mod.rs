@@ -21,7 +21,7 @@ use crate::hostile::{attack, disturb, misuse};
 use crate::mutation::schemata::{CHOICE, Choice, with_choices};
 use crate::mutation::sites::Site;
 use crate::world::{World, stand};
-use crate::{former, soak};
+use crate::{former, paused, soak};
 
 pub use defect::{Change, Defect};
 
@@ -41,7 +41,7 @@ pub struct Campaign {
 }
 
 /// The campaigns, in the order of their turns.
-pub const CAMPAIGNS: [Campaign; 7] = [
+pub const CAMPAIGNS: [Campaign; 8] = [
     Campaign {
         name: "lossless",
         run: |target, seed| differential(target, Class::Lossless, 20, seed),
@@ -69,6 +69,10 @@ pub const CAMPAIGNS: [Campaign; 7] = [
     Campaign {
         name: "endurance",
         run: |target, seed| soak::round(target, 20_000, seed).map(drop),
+    },
+    Campaign {
+        name: "paused classes",
+        run: |target, seed| paused::round(target, 200_000, seed).map(drop),
     },
 ];
 

@@ -4,8 +4,8 @@ mod defects;
 
 use ferroce_tests::conformance::run::Target;
 use ferroce_tests::hostile::{attack, disturb, misuse};
-use ferroce_tests::soak;
 use ferroce_tests::world::World;
+use ferroce_tests::{paused, soak};
 
 mod model {
     use super::*;
@@ -112,4 +112,20 @@ fn endurance() {
         sum.messages > 500 && sum.deaths > 10 && sum.resets > 0,
         "{sum:?}"
     );
+}
+
+/// Rounds in which classes are paused, see [`ferroce_tests::paused`].
+#[test]
+fn paused_classes() {
+    let mut sum = soak::Soaked::default();
+    for (target, seeds) in [
+        (Target::Model, seeds(1..=4)),
+        (Target::Rtl(64), seeds(1..=2)),
+    ] {
+        for seed in seeds {
+            sum += paused::round(target, 200_000, seed).unwrap_or_else(|what| panic!("{what}"));
+        }
+    }
+    println!("{sum:?}");
+    assert!(sum.messages > 5000, "{sum:?}");
 }

@@ -1,11 +1,12 @@
-//! `cargo xtask soak`: endurance, round by round, until time is up.
+//! `cargo xtask soak`: endurance, round by round, until time is up; in one round of four classes are paused.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use ferroce_system::pool;
-use ferroce_tests::soak::{Soaked, round};
+use ferroce_tests::paused;
+use ferroce_tests::soak::{self, Soaked};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::conformance::target;
@@ -55,6 +56,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let seeds = (args.seed..).take_while(|_| start.elapsed() < args.hours);
     let rounds = pool::try_each(pool::processors(), seeds, || {
         |seed| {
+            let round = match seed.is_multiple_of(4) {
+                true => paused::round,
+                false => soak::round,
+            };
             let soaked = round(target, CYCLES, seed)?;
             let mut sum = sum
                 .lock()

@@ -1,0 +1,311 @@
+//! Classes of traffic that the peer pauses and lets go on, amid connections of all kinds, packets marked for congestion and
+//! frames of the hosts: what is of another class goes on, and all of a class comes once it may.
+//!
+//! A round is a world of its own, of a seed, as those of [`soak`](crate::soak) are; its wire loses nothing.
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+use ferroce_proto::abi::classes::share;
+use ferroce_proto::abi::cq::status;
+use ferroce_proto::abi::qpc::qp_type;
+use ferroce_proto::abi::regs::{self, CNP_CONFIG_RESET};
+use ferroce_proto::wire::Mtu;
+use ferroce_sim::ethernet::pause::Pause;
+use ferroce_sim::link::Config;
+use ferroce_sim::random::Chance;
+use ferroce_sim::rtl::Options;
+use ferroce_sim::testhost::{ExceptionQueue, Mr, QpOptions, Rights, Side, Work};
+
+use crate::conformance::run::Target;
+use crate::quiet;
+use crate::scene::kernel::Kernel;
+use crate::scene::line::Shape;
+use crate::scene::{EXPERIMENTAL, STEP, Scene, options};
+use crate::soak::Soaked;
+use crate::world::World;
+
+/// Cycles in which a command is answered: one that ends something waits for what stands in paused classes.
+const COMMAND: u64 = 1_000_000;
+/// Cycles that a message takes at most while no card is to pause its class: in the fast world, and where receivers are slow and
+/// pause their senders.
+const PATIENCE: u64 = 90_000;
+const LONG: u64 = 5 * PATIENCE;
+/// Cycles of a pause: the longest is longer than anything that is not paused may take.
+const PAUSE: std::ops::Range<u64> = 1_000..2 * PATIENCE;
+/// Cycles after which a pause is asked for again.
+const REFRESH: u64 = 40_000;
+/// Cycles from one pause to the next, about.
+const INTERVAL: u64 = 30_000;
+/// Classes of the priorities after reset: two priorities each.
+const CLASSES: usize = 4;
+/// Queue pairs of the flood, and messages that one has under way.
+const FLOODS: u32 = 24;
+const DEPTH: u32 = 16;
+/// The priorities of all that is sent, a bit each; those of pauses that the test sends are even, so they end none of a card's.
+const ODD: u32 = 0xaa;
+/// Bytes of its messages at most.
+const LENGTH: usize = 2048;
+/// Log2 of the slots of the host's frames.
+const SLOTS: u8 = 7;
+
+const SIDES: [Side; 2] = [Side::A, Side::B];
+
+/// A round of `cycles` of traffic of a seed; the card at the other end is of the same kind, so neither sends more than the other
+/// takes.
+///
+/// # Errors
+/// What broke, with the seed.
+pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
+    let mut rng = Rng::with_seed(seed);
+    let around = World::of(seed);
+    let world = |seed| Options {
+        tx_room: usize::MAX,
+        ..World::of(seed).options(seed)
+    };
+    let (card, _) = target.card_in(world).map_err(|e| e.to_string())?;
+    let direct = target == Target::Model;
+    let run = || {
+        let wire = Config {
+            latency: rng.u64(1..50),
+            ..Config::default()
+        };
+        let mut scene = Scene::new([&card, &card], [direct; 2], seed, &wire, COMMAND);
+        scene.marks = Chance::new([0.0, 0.05, 1.0][rng.usize(..3)]);
+        let registers = [
+            (regs::PFC_CONFIG, ODD << 8 | 0xff),
+            (regs::PFC_XOFF, share(100, 60)),
+            (regs::PFC_XON, share(40, 20)),
+            (regs::DSCP_PRIO_0, 1),
+            (regs::CNP_CONFIG, CNP_CONFIG_RESET | 0x3f),
+            (regs::MIN_TIME_BETWEEN_CNPS, rng.u32(1..=4)),
+            (regs::RP_CONFIG, u32::from(rng.bool())),
+            (regs::RPG_MIN_RATE, 10_000),
+        ];
+        for host in [&mut scene.pair.a, &mut scene.pair.b] {
+            for (register, value) in registers {
+                host.write32(register, value);
+            }
+        }
+        let mut flood = Flood::new(&mut scene, &mut rng);
+        let lines = rng.u32(3..=8);
+        for line in 0..lines {
+            let shape = Shape {
+                patience: if around == World::Fast {
+                    PATIENCE
+                } else {
+                    LONG
+                },
+                ..shape(&mut rng, line)
+            };
+            scene.add([2 + line, 2 + lines - 1 - line], shape, rng.u64(..));
+        }
+        go_on(&mut scene, &mut flood, cycles, &mut rng);
+        let tally = scene.tally();
+        Soaked {
+            rounds: 1,
+            incarnations: 2 * u64::from(lines + FLOODS),
+            messages: tally.messages + flood.done,
+            bytes: tally.bytes,
+            cycles: scene.now,
+            slowest: scene.kernels[0].slowest,
+            ..Soaked::default()
+        }
+    };
+    quiet::caught(run).map_err(|what| format!("{around:?} world, seed {seed}: {what}"))
+}
+
+/// A traffic class of an odd priority.
+fn tclass(rng: &mut Rng) -> u8 {
+    rng.u8(..) & !3 | 0x20
+}
+
+fn shape(rng: &mut Rng, line: u32) -> Shape {
+    let kind = [qp_type::RC, qp_type::RC, qp_type::UC, qp_type::UD][rng.usize(..4)];
+    let mtu = [Mtu::Mtu512, Mtu::Mtu1024, Mtu::Mtu4096][rng.usize(..3)];
+    Shape {
+        options: QpOptions {
+            tclass: tclass(rng),
+            vlan: (rng.u8(..4) == 0).then(|| rng.u16(..) & 0xefff),
+            window: [0, 0, 5, 16][rng.usize(..4)],
+            // longer than a pause, as no response is lost
+            timeout: 9,
+            ..options(kind, mtu)
+        },
+        longest: match kind {
+            qp_type::UD => 1 << mtu.log2(),
+            _ => 1 << rng.u8(8..=12),
+        },
+        lossy: false,
+        patience: LONG,
+        mark: 0x9a05_0000 | line,
+    }
+}
+
+/// Connections of a class with more to send, to acknowledge and to answer than its queue takes, and frames of the hosts.
+struct Flood {
+    /// Numbers of the queue pairs at each side, and the messages that each has under way.
+    under_way: [Vec<u32>; 2],
+    memory: [Mr; 2],
+    class: usize,
+    /// Messages that ended.
+    done: u64,
+    queues: [ExceptionQueue; 2],
+    /// Frames on their way to each side.
+    frames: [VecDeque<Vec<u8>>; 2],
+}
+
+impl Flood {
+    /// Number of the first queue pair, and of the completion queue.
+    const FIRST: u32 = 40;
+    const CQN: u16 = 100;
+
+    fn new(scene: &mut Scene, rng: &mut Rng) -> Self {
+        let pair = &mut scene.pair;
+        let hosts = [&mut pair.a, &mut pair.b];
+        let [a, b] = hosts.map(|host| {
+            host.create_cq_as(Self::CQN, 9);
+            let memory = host.create_mr(&[0; LENGTH], Rights::ALL);
+            (memory, ExceptionQueue::open(host, SLOTS, false))
+        });
+        let options = QpOptions {
+            send_cq: Self::CQN,
+            recv_cq: Self::CQN,
+            timeout: 9,
+            tclass: tclass(rng),
+            mtu: Mtu::Mtu4096,
+            ..QpOptions::default()
+        };
+        for number in Self::FIRST..Self::FIRST + FLOODS {
+            pair.a.create_qp_as(number, options);
+            pair.b.create_qp_as(number, options);
+            pair.join(number, number);
+        }
+        Self {
+            under_way: [(); 2].map(|()| vec![0; FLOODS as usize]),
+            memory: [a.0, b.0],
+            class: usize::from(options.tclass >> 6),
+            done: 0,
+            queues: [a.1, b.1],
+            frames: Default::default(),
+        }
+    }
+
+    /// Takes what ended and came, and posts more for what is held.
+    fn step(&mut self, scene: &mut Scene, rng: &mut Rng, held: &[Held]) {
+        for side in SIDES {
+            let (near, far) = (side as usize, 1 - side as usize);
+            let to = scene.pair.host(SIDES[far]).mac;
+            let host = scene.pair.host(side);
+            while let Some(cqe) = host.poll(Self::CQN) {
+                assert_eq!(cqe.status, status::SUCCESS, "the flood: {cqe:?}");
+                self.under_way[near][(cqe.qpn - Self::FIRST) as usize] -= 1;
+                self.done += 1;
+            }
+            while let Some(frame) = self.queues[near].take(host) {
+                // more than a card stores are dropped
+                let mut frames = std::iter::from_fn(|| self.frames[near].pop_front());
+                let of_other = frames.any(|sent| sent == frame);
+                assert!(of_other, "{side:?}: not a frame of the other host");
+                self.queues[near].give_back(host, false);
+            }
+            let is_held = |class| held.iter().any(|it| it.class == class);
+            if rng.u8(..64) > 0 {
+                continue;
+            }
+            let number = rng.usize(..FLOODS as usize);
+            if self.under_way[near][number] == 0 && is_held(self.class) {
+                let (from, at) = (&self.memory[near], &self.memory[far]);
+                let work = match number % 4 {
+                    0 => Work::read(&[from.all()], at, 0),
+                    _ => Work::write(&[from.sge(0, 8)], at, 0),
+                };
+                for _ in 0..DEPTH {
+                    host.post_send(Self::FIRST + number as u32, &work);
+                }
+                self.under_way[near][number] = DEPTH;
+            }
+            if scene.host_frames[near] == u64::from(self.queues[near].sent()) && is_held(0) {
+                for count in 0..1 << SLOTS {
+                    let mut frame = [to.0, host.mac.0].concat();
+                    frame.extend(EXPERIMENTAL);
+                    frame.push(count);
+                    frame.resize(rng.usize(60..1500), count);
+                    self.queues[near].put(host, &frame, frame.len() as u16);
+                    self.frames[far].push_back(frame);
+                }
+                self.queues[near].ring(host);
+            }
+        }
+    }
+
+    /// All has ended, or left.
+    fn at_rest(&self, scene: &Scene) -> bool {
+        let ended = self.under_way.iter().flatten().all(|count| *count == 0);
+        let left = |side: usize| scene.host_frames[side] == u64::from(self.queues[side].sent());
+        ended && left(0) && left(1)
+    }
+}
+
+/// A class that a card is to pause.
+#[derive(Clone, Copy)]
+struct Held {
+    side: Side,
+    class: usize,
+    priority: usize,
+    /// Cycle in which it may go on, and in which it is asked again to pause.
+    until: u64,
+    again: u64,
+}
+
+fn go_on(scene: &mut Scene, flood: &mut Flood, cycles: u64, rng: &mut Rng) {
+    scene.open_all();
+    let mut held: Vec<Held> = Vec::new();
+    let end = scene.now + cycles;
+    let last = end + 4 * LONG;
+    while scene.now < end || !flood.at_rest(scene) || !held.is_empty() {
+        assert!(scene.now < last, "the flood does not end");
+        scene.step();
+        flood.step(scene, rng, &held);
+        let now = scene.now;
+        held.retain_mut(|it| {
+            let ends = now >= it.until;
+            if ends || now >= it.again {
+                it.again = now + REFRESH;
+                let quanta = if ends { 0 } else { u16::MAX };
+                let pause = Pause::of(it.priority, quanta);
+                let from = scene.pair.host(SIDES[1 - it.side as usize]).mac;
+                scene.pair.host(it.side).nic.receive(&pause.emit(from));
+            }
+            !ends
+        });
+        for line in &mut scene.lines {
+            let class = usize::from(line.tclass() >> 6);
+            if held.iter().any(|it| it.class == class) {
+                line.free_since = now;
+            }
+        }
+        if now < end && rng.u64(..INTERVAL / STEP) == 0 {
+            let (side, priority) = (SIDES[rng.usize(..2)], 2 * rng.usize(..CLASSES));
+            let class = priority / 2;
+            // one class a card at least goes on
+            let beside = held.iter().filter(|it| it.side == side);
+            let is_held = |it: &Held| it.class == class && it.side == side;
+            if beside.count() < CLASSES - 1 && !held.iter().any(is_held) {
+                let (until, again) = (now + rng.u64(PAUSE), now);
+                held.push(Held {
+                    side,
+                    class,
+                    priority,
+                    until,
+                    again,
+                });
+            }
+        }
+    }
+    scene.until(COMMAND, "commands end", |scene| {
+        scene.kernels.iter().all(Kernel::idle)
+    });
+    scene.rest(LONG);
+    scene.check();
+}
