@@ -29,10 +29,10 @@ use crate::world::World;
 const COMMAND: u64 = 1_000_000;
 /// Cycles that a message takes at most while no card is to pause its class: in the fast world, and where receivers are slow and
 /// pause their senders.
-const PATIENCE: u64 = 90_000;
-const LONG: u64 = 5 * PATIENCE;
+const PATIENCE: u64 = 60_000;
+const LONG: u64 = 8 * PATIENCE;
 /// Cycles of a pause: the longest is longer than anything that is not paused may take.
-const PAUSE: std::ops::Range<u64> = 1_000..2 * PATIENCE;
+const PAUSE: std::ops::Range<u64> = 1_000..3 * PATIENCE;
 /// Cycles after which a pause is asked for again.
 const REFRESH: u64 = 40_000;
 /// Cycles from one pause to the next, about.
@@ -59,9 +59,9 @@ const SIDES: [Side; 2] = [Side::A, Side::B];
 pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
     let mut rng = Rng::with_seed(seed);
     let around = World::of(seed);
-    let world = |seed| Options {
+    let world = move |seed| Options {
         tx_room: usize::MAX,
-        ..World::of(seed).options(seed)
+        ..around.options(seed)
     };
     let (card, _) = target.card_in(world).map_err(|e| e.to_string())?;
     let direct = target == Target::Model;
@@ -88,7 +88,7 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
             }
         }
         let mut flood = Flood::new(&mut scene, &mut rng);
-        let lines = rng.u32(3..=8);
+        let lines = rng.u32(3..=10);
         for line in 0..lines {
             let shape = Shape {
                 patience: if around == World::Fast {
@@ -134,7 +134,7 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
         },
         longest: match kind {
             qp_type::UD => 1 << mtu.log2(),
-            _ => 1 << rng.u8(8..=12),
+            _ => 1 << rng.u8(8..=13),
         },
         lossy: false,
         patience: LONG,
