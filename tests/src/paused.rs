@@ -20,7 +20,7 @@ use ferroce_sim::testhost::{ExceptionQueue, Mr, QpOptions, Rights, Side, Work};
 use crate::conformance::run::Target;
 use crate::quiet;
 use crate::scene::kernel::Kernel;
-use crate::scene::line::Shape;
+use crate::scene::shape::Shape;
 use crate::scene::{EXPERIMENTAL, STEP, Scene, options};
 use crate::soak::Soaked;
 use crate::world::World;
@@ -87,20 +87,22 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
                 host.write32(register, value);
             }
         }
+        let is_fast = around == World::Fast;
+        let patience = if is_fast { PATIENCE } else { LONG };
+        // requests of A wait longer than its timers, but their answers do not
+        let is_hasty = is_fast && rng.bool();
+        let paused = if is_hasty { &SIDES[..1] } else { &SIDES };
         let mut flood = Flood::new(&mut scene, &mut rng);
         let lines = rng.u32(3..=10);
         for line in 0..lines {
             let shape = Shape {
-                patience: if around == World::Fast {
-                    PATIENCE
-                } else {
-                    LONG
-                },
+                patience,
+                timeout: is_hasty.then_some(4),
                 ..shape(&mut rng, line)
             };
             scene.add([2 + line, 2 + lines - 1 - line], shape, rng.u64(..));
         }
-        go_on(&mut scene, &mut flood, cycles, &mut rng);
+        go_on(&mut scene, &mut flood, paused, cycles, &mut rng);
         let tally = scene.tally();
         Soaked {
             rounds: 1,
@@ -139,6 +141,7 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
         lossy: false,
         patience: LONG,
         mark: 0x9a05_0000 | line,
+        timeout: None,
     }
 }
 
@@ -258,7 +261,8 @@ struct Held {
     again: u64,
 }
 
-fn go_on(scene: &mut Scene, flood: &mut Flood, cycles: u64, rng: &mut Rng) {
+/// `cycles` cycles in which classes of the cards of `paused` are to pause, and until all is at rest.
+fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng: &mut Rng) {
     scene.open_all();
     let mut held: Vec<Held> = Vec::new();
     let end = scene.now + cycles;
@@ -286,7 +290,7 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, cycles: u64, rng: &mut Rng) {
             }
         }
         if now < end && rng.u64(..INTERVAL / STEP) == 0 {
-            let (side, priority) = (SIDES[rng.usize(..2)], 2 * rng.usize(..CLASSES));
+            let (side, priority) = (paused[rng.usize(..paused.len())], 2 * rng.usize(..CLASSES));
             let class = priority / 2;
             // one class a card at least goes on
             let beside = held.iter().filter(|it| it.side == side);

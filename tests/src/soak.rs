@@ -14,7 +14,8 @@ use ferroce_sim::testhost::{QpOptions, Side};
 use crate::conformance::run::Target;
 use crate::quiet;
 use crate::scene::kernel::Kernel;
-use crate::scene::line::{Shape, State};
+use crate::scene::line::State;
+use crate::scene::shape::Shape;
 use crate::scene::{STEP, Scene, options};
 use crate::world::{World, pausing};
 
@@ -152,6 +153,7 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
         lossy: true,
         patience: PATIENCE,
         mark: 0x50a0_0000 | line,
+        timeout: None,
     }
 }
 

@@ -7,7 +7,7 @@ use ferroce_sim::testhost::QpOptions;
 
 use crate::conformance::run::Target;
 use crate::differential::Card;
-use crate::scene::line::Shape;
+use crate::scene::shape::Shape;
 use crate::scene::{Scene, options};
 use crate::world::World;
 
@@ -54,6 +54,7 @@ pub(super) fn scene(card: &Card, direct: bool, seed: u64, patience: Patience) ->
             lossy: false,
             patience: patience.message,
             mark: MARK,
+            timeout: None,
         };
         scene.add(qpn, shape, seed ^ u64::from(kind));
     }

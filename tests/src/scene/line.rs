@@ -18,6 +18,7 @@ use super::armed::Armed;
 use super::end::End;
 use super::kernel::Kernel;
 use super::lent::{self, Lent};
+use super::shape::{Shape, Tally};
 use crate::conformance::event_queue::Event;
 
 /// Messages under way one way, and receives that wait.
@@ -45,20 +46,6 @@ pub(crate) fn message(mark: u32, number: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// How a connection is made.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) options: QpOptions,
-    /// Longest message.
-    pub(crate) longest: usize,
-    /// The wire loses frames.
-    pub(crate) lossy: bool,
-    /// Cycles that a message takes at most.
-    pub(crate) patience: u64,
-    /// In each word of each message.
-    pub(crate) mark: u32,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing is there.
@@ -70,17 +57,6 @@ pub(crate) enum State {
     Draining,
     /// Commands are under way that end it.
     Dying,
-}
-
-/// What connections came to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
-    /// Messages that came.
-    pub messages: u64,
-    /// Their bytes, each compared.
-    pub bytes: u64,
-    /// Messages that the wire lost of a transport that does not repeat.
-    pub lost: u64,
 }
 
 /// A connection.
@@ -197,7 +173,9 @@ impl Line {
         let [a, b] = hosts;
         let bytes = (3 * WINDOW + RECEIVES + 2) * self.stride();
         let fixed = self.fixed();
-        for (end, host) in self.ends.iter().zip([&mut *a, &mut *b]) {
+        let timeouts = [self.shape.timeout, None];
+        for (side, host) in [&mut *a, &mut *b].into_iter().enumerate() {
+            let end = &self.ends[side];
             let psn = self.rng.u32(..1 << 24);
             host.create_qp_as(
                 end.qpn,
@@ -205,6 +183,7 @@ impl Line {
                     psn,
                     send_cq: end.cqn,
                     recv_cq: end.cqn,
+                    timeout: timeouts[side].unwrap_or(self.shape.options.timeout),
                     ..self.shape.options
                 },
             );

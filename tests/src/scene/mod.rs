@@ -6,6 +6,7 @@ pub(crate) mod kernel;
 mod lent;
 pub(crate) mod line;
 mod messages;
+pub(crate) mod shape;
 pub(crate) mod tapped;
 
 use std::collections::VecDeque;
@@ -25,7 +26,8 @@ use crate::differential::Card;
 use crate::shared::Shared;
 
 use kernel::Kernel;
-use line::{Line, Shape, State, Tally};
+use line::{Line, State};
+use shape::{Shape, Tally};
 use tapped::{Tapped, Watch};
 
 /// Cycles of a step.
@@ -345,14 +347,6 @@ impl Scene {
             sum += line.tally;
         }
         sum
-    }
-}
-
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.messages += other.messages;
-        self.bytes += other.bytes;
-        self.lost += other.lost;
     }
 }
 
