@@ -29,10 +29,10 @@ use crate::world::World;
 const COMMAND: u64 = 1_000_000;
 /// Cycles that a message takes at most while no card is to pause its class: in the fast world, and where receivers are slow and
 /// pause their senders.
-const PATIENCE: u64 = 60_000;
-const LONG: u64 = 8 * PATIENCE;
+const PATIENCE: u64 = 90_000;
+const LONG: u64 = 5 * PATIENCE;
 /// Cycles of a pause: the longest is longer than anything that is not paused may take.
-const PAUSE: std::ops::Range<u64> = 1_000..3 * PATIENCE;
+const PAUSE: std::ops::Range<u64> = 1_000..2 * PATIENCE;
 /// Cycles after which a pause is asked for again.
 const REFRESH: u64 = 40_000;
 /// Cycles from one pause to the next, about.
@@ -93,7 +93,7 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
         let is_hasty = is_fast && rng.bool();
         let paused = if is_hasty { &SIDES[..1] } else { &SIDES };
         let mut flood = Flood::new(&mut scene, &mut rng);
-        let lines = rng.u32(3..=10);
+        let lines = rng.u32(3..=8);
         for line in 0..lines {
             let shape = Shape {
                 patience,
