@@ -15,7 +15,7 @@ use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::link::Config;
 use ferroce_sim::random::Chance;
 use ferroce_sim::rtl::Options;
-use ferroce_sim::testhost::{ExceptionQueue, Mr, QpOptions, Rights, Side, Work};
+use ferroce_sim::testhost::{ExceptionQueue, Mr, QpOptions, Rights, Side, Work, pattern};
 
 use crate::conformance::run::Target;
 use crate::quiet;
@@ -27,11 +27,11 @@ use crate::world::World;
 
 /// Cycles in which a command is answered: one that ends something waits for what stands in paused classes.
 const COMMAND: u64 = 1_000_000;
-/// Cycles that a message takes at most while no card is to pause its class: in the fast world, and behind the flood or where
-/// receivers are slow and pause their senders.
+/// Cycles that a message takes at most while no card is to pause its class: in the fast world; and in the class of the flood, or
+/// where receivers are slow and pause their senders.
 const PATIENCE: u64 = 90_000;
 const LONG: u64 = 5 * PATIENCE;
-/// Cycles of a pause: the longest is longer than anything that is not paused may take.
+/// Cycles of a pause: the longest is longer than PATIENCE.
 const PAUSE: std::ops::Range<u64> = 1_000..2 * PATIENCE;
 /// Cycles after which a pause is asked for again.
 const REFRESH: u64 = 40_000;
@@ -42,12 +42,16 @@ const CLASSES: usize = 4;
 /// Queue pairs of the flood, and messages that one has under way.
 const FLOODS: u32 = 24;
 const DEPTH: u32 = 16;
-/// The priorities of all that is sent, a bit each; those of pauses that the test sends are even, so they end none of a card's.
-const ODD: u32 = 0xaa;
-/// Bytes of its messages at most.
+/// Bytes of its READs.
 const LENGTH: usize = 4096;
 /// Log2 of the slots of the host's frames.
 const SLOTS: u8 = 8;
+
+/// The priorities of all that is sent, a bit each. A pause of the test is of the other priority of its class, so it ends none that
+/// the peer asked for.
+const ODD: u32 = 0xaa;
+/// Lowest rate of a queue pair that CNPs slow down, Mb/s.
+const MIN_RATE: u32 = 10_000;
 
 const SIDES: [Side; 2] = [Side::A, Side::B];
 
@@ -76,25 +80,18 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
         };
         let mut scene = Scene::new([&card, &card], [direct; 2], seed, &wire, COMMAND);
         scene.marks = Chance::new([0.0, 0.05, 1.0][rng.usize(..3)]);
-        let registers = [
-            (regs::PFC_CONFIG, ODD << 8 | 0xff),
-            (regs::PFC_XOFF, share(100, 60)),
-            (regs::PFC_XON, share(40, 20)),
-            (regs::DSCP_PRIO_0, 1),
-            (regs::CNP_CONFIG, CNP_CONFIG_RESET | 0x3f),
-            (regs::MIN_TIME_BETWEEN_CNPS, rng.u32(1..=4)),
-            (regs::RP_CONFIG, u32::from(rng.bool())),
-            (regs::RPG_MIN_RATE, 10_000),
-        ];
-        for host in [&mut scene.pair.a, &mut scene.pair.b] {
-            for (register, value) in registers {
-                host.write32(register, value);
-            }
+        for (register, value) in registers(&mut rng) {
+            scene.pair.a.write32(register, value);
+            scene.pair.b.write32(register, value);
         }
         let is_fast = around == World::Fast;
-        // requests of A wait longer than its timers, but their answers do not
-        let is_hasty = is_fast && rng.bool();
-        let paused = if is_hasty { &SIDES[..1] } else { &SIDES };
+        // Then requests of A wait longer than its timers; their answers do not, as B is never asked to pause.
+        let has_short_timers = is_fast && rng.bool();
+        let paused = if has_short_timers {
+            &SIDES[..1]
+        } else {
+            &SIDES
+        };
         let mut flood = Flood::new(&mut scene, &mut rng);
         let lines = rng.u32(3..=8);
         for line in 0..lines {
@@ -102,7 +99,7 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
             let beside = usize::from(shape.options.tclass >> 6) != flood.class;
             let shape = Shape {
                 patience: if is_fast && beside { PATIENCE } else { LONG },
-                timeout: is_hasty.then_some(4),
+                timeout: has_short_timers.then_some(4),
                 ..shape
             };
             scene.add([2 + line, 2 + lines - 1 - line], shape, rng.u64(..));
@@ -120,6 +117,21 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
         }
     };
     quiet::caught(run).map_err(|what| format!("{around:?} world, seed {seed}: {what}"))
+}
+
+fn registers(rng: &mut Rng) -> [(u32, u32); 8] {
+    [
+        (regs::PFC_CONFIG, ODD << 8 | 0xff),
+        // four classes have room for this and their headroom
+        (regs::PFC_XOFF, share(100, 60)),
+        (regs::PFC_XON, share(40, 20)),
+        // DSCP 0, that of frames of the hosts, has priority 1; DSCP 63, that of CNPs, has 7
+        (regs::DSCP_PRIO_0, 1),
+        (regs::CNP_CONFIG, CNP_CONFIG_RESET | 0x3f),
+        (regs::MIN_TIME_BETWEEN_CNPS, rng.u32(1..=4)),
+        (regs::RP_CONFIG, u32::from(rng.bool())),
+        (regs::RPG_MIN_RATE, MIN_RATE),
+    ]
 }
 
 /// A traffic class of an odd priority.
@@ -154,13 +166,18 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
 struct Flood {
     /// Numbers of the queue pairs at each side, and the messages that each has under way.
     under_way: [Vec<u32>; 2],
-    memory: [Mr; 2],
+    /// What each side sends, and where it has what it reads and what the other writes.
+    sources: [Mr; 2],
+    sinks: [Mr; 2],
+    /// Sides that have read.
+    has_read: [bool; 2],
     class: usize,
     /// Messages that ended.
     done: u64,
     queues: [ExceptionQueue; 2],
-    /// Frames on their way to each side.
+    /// Frames on their way to each side, and those that it took.
     frames: [VecDeque<Vec<u8>>; 2],
+    taken: [u64; 2],
 }
 
 impl Flood {
@@ -173,8 +190,9 @@ impl Flood {
         let hosts = [&mut pair.a, &mut pair.b];
         let [a, b] = hosts.map(|host| {
             host.create_cq_as(Self::CQN, 9);
-            let memory = host.create_mr(&[0; LENGTH], Rights::ALL);
-            (memory, ExceptionQueue::open(host, SLOTS, false))
+            let source = host.create_mr(&pattern(LENGTH, 5), Rights::ALL);
+            let sink = host.create_mr(&[0; LENGTH], Rights::ALL);
+            (source, sink, ExceptionQueue::open(host, SLOTS, false))
         });
         let options = QpOptions {
             send_cq: Self::CQN,
@@ -191,11 +209,14 @@ impl Flood {
         }
         Self {
             under_way: [(); 2].map(|()| vec![0; FLOODS as usize]),
-            memory: [a.0, b.0],
+            sources: [a.0, b.0],
+            sinks: [a.1, b.1],
+            has_read: [false; 2],
             class: usize::from(options.tclass >> 6),
             done: 0,
-            queues: [a.1, b.1],
+            queues: [a.2, b.2],
             frames: Default::default(),
+            taken: [0; 2],
         }
     }
 
@@ -203,6 +224,7 @@ impl Flood {
     fn step(&mut self, scene: &mut Scene, rng: &mut Rng, held: &[Held]) {
         for side in SIDES {
             let (near, far) = (side as usize, 1 - side as usize);
+            let has_left = self.has_left(scene, near);
             let to = scene.pair.host(SIDES[far]).mac;
             let host = scene.pair.host(side);
             while let Some(cqe) = host.poll(Self::CQN) {
@@ -215,6 +237,7 @@ impl Flood {
                 let mut frames = std::iter::from_fn(|| self.frames[near].pop_front());
                 let of_other = frames.any(|sent| sent == frame);
                 assert!(of_other, "{side:?}: not a frame of the other host");
+                self.taken[near] += 1;
                 self.queues[near].give_back(host, false);
             }
             let is_held = |class| held.iter().any(|it| it.class == class);
@@ -223,17 +246,18 @@ impl Flood {
             }
             let number = rng.usize(..FLOODS as usize);
             if self.under_way[near][number] == 0 && is_held(self.class) {
-                let (from, at) = (&self.memory[near], &self.memory[far]);
-                let work = match number % 4 {
-                    0 => Work::read(&[from.all()], at, 0),
-                    _ => Work::write(&[from.sge(0, 8)], at, 0),
+                let reads = number.is_multiple_of(4);
+                self.has_read[near] |= reads;
+                let work = match reads {
+                    true => Work::read(&[self.sinks[near].all()], &self.sources[far], 0),
+                    false => Work::write(&[self.sources[near].sge(0, 8)], &self.sinks[far], 0),
                 };
                 for _ in 0..DEPTH {
                     host.post_send(Self::FIRST + number as u32, &work);
                 }
                 self.under_way[near][number] = DEPTH;
             }
-            if scene.host_frames[near] == u64::from(self.queues[near].sent()) && is_held(0) {
+            if has_left && is_held(0) {
                 for count in 0..=u8::MAX {
                     let mut frame = [to.0, host.mac.0].concat();
                     frame.extend(EXPERIMENTAL);
@@ -250,8 +274,30 @@ impl Flood {
     /// All has ended, or left.
     fn at_rest(&self, scene: &Scene) -> bool {
         let ended = self.under_way.iter().flatten().all(|count| *count == 0);
-        let left = |side: usize| scene.host_frames[side] == u64::from(self.queues[side].sent());
-        ended && left(0) && left(1)
+        ended && self.has_left(scene, 0) && self.has_left(scene, 1)
+    }
+
+    /// All frames of a host have.
+    fn has_left(&self, scene: &Scene, side: usize) -> bool {
+        scene.host_frames[side] as u16 == self.queues[side].sent()
+    }
+
+    /// What was read is there, and each frame came or is counted as dropped.
+    fn check(&self, scene: &mut Scene) {
+        for side in SIDES {
+            let (near, far) = (side as usize, 1 - side as usize);
+            let host = scene.pair.host(side);
+            let sink = host.contents(&self.sinks[near]);
+            let as_read = sink == pattern(LENGTH, 5);
+            assert!(as_read || !self.has_read[near], "{side:?}: what was read");
+            let counts = ["rx_exceptions", "rx_exception_drops"].map(|name| host.stat(name));
+            let sent = scene.host_frames[far];
+            assert_eq!(
+                counts,
+                [self.taken[near], sent - self.taken[near]],
+                "{side:?}"
+            );
+        }
     }
 }
 
@@ -316,5 +362,7 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng
         scene.kernels.iter().all(Kernel::idle)
     });
     scene.rest(LONG);
+    flood.step(scene, rng, &[]);
+    flood.check(scene);
     scene.check();
 }

@@ -9,7 +9,7 @@ pub mod schemata;
 pub mod sites;
 
 /// The blocks of the transport: the rules of requester and responder, and what keeps their state.
-pub const TRANSPORT: [&str; 35] = [
+pub const TRANSPORT: [&str; 36] = [
     "rx_decode",
     "rx_check",
     "srq_table",
@@ -22,6 +22,7 @@ pub const TRANSPORT: [&str; 35] = [
     "track",
     "track_rules",
     "place_order",
+    "place_queue",
     "reply_admit",
     "reply_table",
     "reply_rules",

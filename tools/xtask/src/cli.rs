@@ -46,7 +46,7 @@ pub(crate) enum Task {
     Release(release::Args),
     /// Put defects back that were mended, and show which random campaign finds each, and how soon.
     Seeded(seeded::Args),
-    /// Endurance: many queue pairs on a bad wire, processes that die and cards that are reset, each byte compared.
+    /// Endurance: many queue pairs on a bad wire, processes that die, cards that are reset, classes that pause; each byte compared.
     Soak(soak::Args),
     /// Map the blocks of the engine by Yosys and show what they take and how deep their logic is.
     Synth(synth::Args),

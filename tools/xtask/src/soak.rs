@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: endurance, round by round, until time is up; in one round of four classes are paused.
+//! `cargo xtask soak`: endurance, round by round, until time is up; in one round of five classes are paused.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let seeds = (args.seed..).take_while(|_| start.elapsed() < args.hours);
     let rounds = pool::try_each(pool::processors(), seeds, || {
         |seed| {
-            let round = match seed.is_multiple_of(4) {
+            let round = match seed.is_multiple_of(5) {
                 true => paused::round,
                 false => soak::round,
             };

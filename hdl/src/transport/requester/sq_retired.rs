@@ -51,7 +51,7 @@ impl Logic for SqRetired {
                         next.rnr_wait = false;
                         out.push_ready = true;
                     } else if state.inflight.any() & open & terms.waits {
-                        // the time since it was sent counts (IB1 9.7.6.1.3), and the wire has not taken it yet
+                        // the time since it was sent counts (IB1 9.7.6.1.3), and it has not left, or is to be sent again
                         out.start_timer = true;
                     } else if state.inflight.any() & open & terms.recent & !state.extended {
                         // it waited; once, as a slow queue pair may send something all the time

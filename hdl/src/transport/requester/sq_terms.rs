@@ -199,7 +199,7 @@ impl Logic for SqTermsOf {
         let following = state.incarnation + 1;
         let is_noted = following == departed.incarnation;
         out.next_incarnation = if is_noted { following + 1 } else { following };
-        // so does all that is to be sent again
+        // the timer begins anew while something granted has not left, or all that is outstanding is still to be sent again
         let none_left = state.rewind | (state.inflight == state.resend);
         out.waits = !known | !has_left(departed.latest, state) | none_left;
         // an ACK timeout of code n is 4 * 2^n ticks
