@@ -200,6 +200,7 @@ impl Flood {
             timeout: 9,
             tclass: tclass(rng),
             mtu: Mtu::Mtu4096,
+            max_rd_atomic: 16,
             ..QpOptions::default()
         };
         for number in Self::FIRST..Self::FIRST + FLOODS {

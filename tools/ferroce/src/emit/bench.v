@@ -76,7 +76,9 @@ module bench;
         end
     end
 
-    // ---- The wire: what leaves comes in again, a cycle later. ----
+    // ---- The wire: what leaves comes in again, a cycle later, to the address of the port. ----
+    localparam [47:0] MAC = 48'h01_00_00_00_00_02;  // 02:00:00:00:00:01, first byte in the lowest bits
+    localparam [47:0] OTHER = 48'h02_00_00_00_00_02; // not the port's own: such frames would not leave
     wire [W-1:0] tx_tdata;
     wire [K-1:0] tx_tkeep;
     wire tx_tlast, tx_tvalid;
@@ -86,6 +88,7 @@ module bench;
     always @(posedge clk) begin
         rx_tvalid <= tx_tvalid && !rst;
         rx_tdata <= tx_tdata;
+        if (!in_frame) rx_tdata[47:0] <= MAC;
         rx_tkeep <= tx_tkeep;
         rx_tlast <= tx_tlast;
         if (tx_tvalid && !rst) begin
@@ -192,8 +195,6 @@ module bench;
 
     localparam COMMANDS = 'h1000, COMPLETIONS = 'h2000, CQ = 'h3000, CONSUMER = 'h3800, SQ = 'h4000, RQ = 'h5000;
     localparam SOURCE = 'h6000, TARGET = 'h7004, BYTES = 128; // the target is not aligned: AXI strobes at work
-    localparam [47:0] MAC = 48'h01_00_00_00_00_02;  // 02:00:00:00:00:01, first byte in the lowest bits
-    localparam [47:0] OTHER = 48'h02_00_00_00_00_02; // not the port's own: such frames would not leave
     localparam [127:0] GID = {8'd1, 8'd0, 8'd0, 8'd10, 16'hffff, 80'd0}; // ::ffff:10.0.0.1
 
     integer commands = 0; // given so far; at most 16: one pass over the ring
@@ -276,7 +277,6 @@ module bench;
 
         new_command(`FERROCE_CMD_SET_PORT, 0);
         put(head + 64, `FERROCE_PORT_MAC, MAC);
-        put(head + 64, `FERROCE_PORT_PROMISCUOUS, 1);
         run_command;
         new_command(`FERROCE_CMD_SET_GID, 0);
         put(head + 64, `FERROCE_GID_GID, GID);
