@@ -37,7 +37,7 @@ pub(crate) const EQN: u8 = 1;
 const EQ_LOG: u8 = 6;
 /// Cycles in which nothing may happen once all is at rest.
 const QUIET: u64 = 2_500;
-/// EtherType of frames of the hosts, which nobody reads (IEEE 802, local experimental EtherType 1).
+/// EtherType of frames of the hosts, which no protocol reads (IEEE 802, local experimental EtherType 1).
 pub(crate) const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
 /// Two hosts, what goes on between them, and what watches it.
