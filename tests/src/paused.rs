@@ -15,13 +15,15 @@ use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::link::Config;
 use ferroce_sim::random::Chance;
 use ferroce_sim::rtl::Options;
-use ferroce_sim::testhost::{ExceptionQueue, Mr, QpOptions, Rights, Side, Work, pattern};
+use ferroce_sim::testhost::{
+    ExceptionQueue, Mr, QpOptions, Rights, Side, Work, experimental, pattern,
+};
 
 use crate::conformance::run::Target;
 use crate::quiet;
 use crate::scene::kernel::Kernel;
 use crate::scene::shape::Shape;
-use crate::scene::{EXPERIMENTAL, STEP, Scene, options};
+use crate::scene::{STEP, Scene, options};
 use crate::soak::Soaked;
 use crate::world::World;
 
@@ -241,7 +243,7 @@ impl Flood {
                 self.taken[near] += 1;
                 self.queues[near].give_back(host, false);
             }
-            let is_held = |class| held.iter().any(|it| it.class == class);
+            let is_held = |class| held.iter().any(|it| it.class() == class);
             if rng.u8(..64) > 0 {
                 continue;
             }
@@ -260,10 +262,8 @@ impl Flood {
             }
             if has_left && is_held(0) {
                 for count in 0..=u8::MAX {
-                    let mut frame = [to.0, host.mac.0].concat();
-                    frame.extend(EXPERIMENTAL);
-                    frame.push(count);
-                    frame.resize(rng.usize(1000..1500), count);
+                    let payload = vec![count; rng.usize(986..1486)];
+                    let frame = experimental(host.mac, to, &payload);
                     self.queues[near].put(host, &frame, frame.len() as u16);
                     self.frames[far].push_back(frame);
                 }
@@ -306,11 +306,16 @@ impl Flood {
 #[derive(Clone, Copy)]
 struct Held {
     side: Side,
-    class: usize,
     priority: usize,
     /// Cycle in which it may go on, and in which it is asked again to pause.
     until: u64,
     again: u64,
+}
+
+impl Held {
+    fn class(&self) -> usize {
+        self.priority / 2
+    }
 }
 
 /// `cycles` cycles in which classes of the cards of `paused` are to pause, and until all is at rest.
@@ -337,7 +342,7 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng
         });
         for line in &mut scene.lines {
             let class = usize::from(line.tclass() >> 6);
-            if held.iter().any(|it| it.class == class) {
+            if held.iter().any(|it| it.class() == class) {
                 line.free_since = now;
             }
         }
@@ -346,12 +351,11 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng
             let class = priority / 2;
             // one class a card at least goes on
             let beside = held.iter().filter(|it| it.side == side);
-            let is_held = |it: &Held| it.class == class && it.side == side;
+            let is_held = |it: &Held| it.class() == class && it.side == side;
             if beside.count() < CLASSES - 1 && !held.iter().any(is_held) {
                 let (until, again) = (now + rng.u64(PAUSE), now);
                 held.push(Held {
                     side,
-                    class,
                     priority,
                     until,
                     again,

@@ -7,7 +7,9 @@ use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::{Options, build};
-use ferroce_sim::testhost::{ExceptionQueue, Mr, Pair, QpOptions, Rights, Side, Work, pattern};
+use ferroce_sim::testhost::{
+    EXPERIMENTAL, ExceptionQueue, Mr, Pair, QpOptions, Rights, Side, Work, experimental, pattern,
+};
 use ferroce_sim::verilator;
 
 const LENGTH: usize = 1 << 16;
@@ -51,11 +53,9 @@ const fn flood(writes: usize, reads: usize, acks: usize, frames: usize) -> Flood
 
 /// Log2 of the slots of the ring of the host's frames.
 const SLOTS: u8 = 8;
-/// Bytes of each of these, and where they have their type.
-const FRAME: usize = 1514;
+/// Bytes of the payload of each of these, and where they have their type.
+const PAYLOAD: usize = 1500;
 const TYPE: std::ops::Range<usize> = 12..14;
-/// The type: of no protocol, so their DSCP counts as 0 (IEEE 802, local experimental EtherType 1).
-const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
 struct Bench {
     pair: Pair,
@@ -124,11 +124,10 @@ impl Bench {
         let to = self.pair.b.mac;
         let host = &mut self.pair.a;
         for i in 0..flood.frames {
-            let mut frame = [to.0, host.mac.0].concat();
-            frame.extend(EXPERIMENTAL);
-            frame.push(i as u8);
-            frame.resize(FRAME, 0);
-            self.frames.put(host, &frame, FRAME as u16);
+            let mut payload = [0; PAYLOAD];
+            payload[0] = i as u8;
+            let frame = experimental(host.mac, to, &payload);
+            self.frames.put(host, &frame, frame.len() as u16);
         }
         self.frames.ring(host);
         let work = Work::write(&[self.sinks[1].sge(0, 8)], &self.source, 0);
@@ -140,9 +139,7 @@ impl Bench {
     }
 
     fn pause(&mut self, quanta: u16) {
-        let mut pause = Pause::default();
-        pause.quanta[0] = Some(quanta);
-        let frame = pause.emit(self.pair.b.mac);
+        let frame = Pause::of(0, quanta).emit(self.pair.b.mac);
         self.pair.a.nic.receive(&frame);
     }
 

@@ -154,11 +154,14 @@ pub(super) fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
 
 /// Tells all identifiers that the device is gone.
 pub(super) fn device_is_gone() {
-    CmId::registry().all(|_| true).iter().for_each(tell_removal);
+    CmId::registry()
+        .all(|_| true)
+        .iter()
+        .for_each(report_removal);
 }
 
-/// Tells an identifier so; the program gets no event of a request that it has not accepted.
-pub(super) fn tell_removal(id: &Arc<CmId>) {
+/// Reports to an identifier that the device is gone; the program gets no event of a request that it has not accepted.
+pub(super) fn report_removal(id: &Arc<CmId>) {
     let inner = id.lock();
     if !matches!(
         inner.phase,

@@ -95,13 +95,13 @@ fn a_refused_question_for_datagrams_is_unreachable() {
 fn a_request_that_is_not_accepted_has_no_events() {
     let (channel, id) = pair();
     id.lock().phase = Phase::Asked;
-    deliver::tell_removal(&id);
+    deliver::report_removal(&id);
     deliver::deliver_to(&id, cm::CmEvent::Rejected(4, Box::new([0; 148])));
     assert_eq!(id.lock().phase, Phase::Refused);
-    deliver::tell_removal(&id);
+    deliver::report_removal(&id);
     assert!(channel.try_take().is_none());
     id.lock().phase = Phase::Connecting;
-    deliver::tell_removal(&id);
+    deliver::report_removal(&id);
     assert_eq!(channel.take().unwrap().kind(), RDMA_CM_EVENT_DEVICE_REMOVAL);
 }
 

@@ -2,8 +2,18 @@
 
 use ferroce_proto::abi::exception::{Config, HEAD_BYTES, Head};
 use ferroce_proto::abi::regs;
+use ferroce_proto::wire::Mac;
 
 use super::Host;
+
+/// EtherType of frames that no protocol reads (IEEE 802, local experimental EtherType 1). Their DSCP counts as 0.
+pub const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
+
+/// A frame of this type with these bytes behind its header.
+#[must_use]
+pub fn experimental(from: Mac, to: Mac, payload: &[u8]) -> Vec<u8> {
+    [&to.0[..], &from.0, &EXPERIMENTAL, payload].concat()
+}
 
 /// The host's ends of the two rings.
 #[derive(Clone, Copy, Debug)]

@@ -23,7 +23,7 @@ use ferroce_proto::wire::{Gid, Mac};
 use crate::memory::{HostMemory, Ranges, Watched};
 use crate::nic::Nic;
 
-pub use exceptions::ExceptionQueue;
+pub use exceptions::{EXPERIMENTAL, ExceptionQueue, experimental};
 pub use pair::{Pair, Side, Wire};
 pub use queue::{Peer, QpOptions};
 pub use region::{Mr, Rights};

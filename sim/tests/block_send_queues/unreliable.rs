@@ -17,6 +17,16 @@ fn rig(qp_type: u8, delay: u64) -> Rig {
     rig
 }
 
+/// Queue pair 1 goes from SQE to RTS, and sends what is posted then, `next` PSNs behind its first one.
+fn leave_sqe(rig: &mut Rig, next: u32, post: Post) {
+    rig.qps[1].next = next;
+    rig.modify(1, state::RTS, None);
+    rig.run(30);
+    rig.post(1, post);
+    rig.ring(1);
+    rig.run(500);
+}
+
 fn bad() -> Post {
     Post {
         bad: status::LOC_PROT_ERR,
@@ -76,12 +86,7 @@ fn a_local_error_is_that_of_the_send_queue_alone() {
     done.push((4, FLUSHED));
     assert_eq!(rig.done(1), done);
     // and goes on with the PSN where it stopped
-    rig.qps[1].next = 4;
-    rig.modify(1, state::RTS, None);
-    rig.run(30);
-    rig.post(1, send(600));
-    rig.ring(1);
-    rig.run(500);
+    leave_sqe(&mut rig, 4, send(600));
     done.push((5, 0));
     assert_eq!(rig.done(1), done);
     assert_eq!(rig.failures.len(), 1);
@@ -113,12 +118,7 @@ fn a_late_report_does_not_take_back_what_was_flushed() {
         rig.run(500);
         let mut done = vec![(0, status::LOC_PROT_ERR), (1, FLUSHED)];
         assert_eq!(rig.done(1), done, "{others}");
-        rig.qps[1].next = 0;
-        rig.modify(1, state::RTS, None);
-        rig.run(30);
-        rig.post(1, send(10));
-        rig.ring(1);
-        rig.run(500);
+        leave_sqe(&mut rig, 0, send(10));
         done.push((2, 0));
         assert_eq!(rig.done(1), done, "{others}");
     }

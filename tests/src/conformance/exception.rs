@@ -1,10 +1,10 @@
 //! The exception queue: frames of other protocols to the host and from it.
 
 use ferroce_proto::abi::eq::event;
-use ferroce_proto::abi::exception::{HEAD_BYTES, LARGE_SLOT_BYTES, SLOT_BYTES};
+use ferroce_proto::abi::exception::{HEAD_BYTES, LARGE_SLOT_BYTES, MIN_FRAME, SLOT_BYTES};
 use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::Mac;
-use ferroce_sim::testhost::{ExceptionQueue, Host, QpOptions, Rights, Work, pattern};
+use ferroce_sim::testhost::{ExceptionQueue, Host, QpOptions, Rights, Work, experimental, pattern};
 
 use super::bench::{Bench, IP};
 use super::event_queue::Eq;
@@ -113,11 +113,7 @@ impl Queue {
 
 /// A frame of an unknown protocol.
 fn frame(to: Mac, len: usize) -> Vec<u8> {
-    let mut frame = to.0.to_vec();
-    frame.extend([0x52, 0x54, 0, 0, 0, 1, 0x88, 0xb5]);
-    let rest = len.max(frame.len()) - frame.len();
-    frame.extend(pattern(rest, len as u8));
-    frame
+    experimental(PEER, to, &pattern(len.saturating_sub(MIN_FRAME), len as u8))
 }
 
 fn exception_queue_off(bench: &mut Bench) {

@@ -35,9 +35,14 @@ pub(super) struct Lent {
     turn: u32,
 }
 
-/// The bytes behind the counter, where messages have `longest` bytes.
+/// How many bytes are behind the counter, where messages have `longest` bytes at most.
+pub(super) fn size(longest: usize) -> usize {
+    longest.min(MOST) & !7
+}
+
+/// These bytes.
 pub(super) fn contents(mark: u32, longest: usize) -> Vec<u8> {
-    message(mark, NUMBER, longest.min(MOST) & !7)
+    message(mark, NUMBER, size(longest))
 }
 
 impl Lent {

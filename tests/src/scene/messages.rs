@@ -120,7 +120,7 @@ impl Line {
                 Work::fetch_add(mr.sge(area as u64, 8), &remote, counter, 1)
             }
             (7, _) if let Some(borrowed) = &borrowed => {
-                (comes, is_lent, takes) = (false, true, self.lent_bytes().len());
+                (comes, is_lent, takes) = (false, true, lent::size(self.shape.longest));
                 let list = [mr.sge(area as u64, takes as u32)];
                 Work::read(&list, borrowed, lent::COUNTER as u64)
             }
@@ -212,7 +212,7 @@ impl Line {
         if matches!(self.state, State::Dying | State::Closed) || self.gave_up {
             return;
         }
-        // Of a key that is gone the requester is told, and the responder's receives are flushed.
+        // A request with a key that is gone fails, and the responder's receives are flushed.
         let [own, other] = [side, 1 - side].map(|side| self.lent[side].raced);
         let may_end = match cqe.status {
             status::RETRY_EXC_ERR => true,

@@ -18,7 +18,7 @@ use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::link::{Config, Wire};
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::random::Chance;
-use ferroce_sim::testhost::{Host, Pair, QpOptions, Side};
+use ferroce_sim::testhost::{EXPERIMENTAL, Host, Pair, QpOptions, Side};
 
 use crate::conformance::event_queue::Eq;
 use crate::conformance::notification::mark;
@@ -37,8 +37,6 @@ pub(crate) const EQN: u8 = 1;
 const EQ_LOG: u8 = 6;
 /// Cycles in which nothing may happen once all is at rest.
 const QUIET: u64 = 2_500;
-/// EtherType of frames of the hosts, which no protocol reads (IEEE 802, local experimental EtherType 1).
-pub(crate) const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
 /// Two hosts, what goes on between them, and what watches it.
 pub(crate) struct Scene {

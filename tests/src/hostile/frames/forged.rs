@@ -6,7 +6,7 @@ use ferroce_proto::wire::{
 };
 use ferroce_sim::packet;
 use ferroce_sim::scoreboard::icrc::Roce;
-use ferroce_sim::testhost::{Host, QpOptions};
+use ferroce_sim::testhost::{EXPERIMENTAL, Host, QpOptions};
 
 use super::{ATTACKER, ATTACKER_IP, Attack};
 
@@ -36,7 +36,7 @@ impl Attack {
         };
         let mut frame = vec![self.rng.u8(..); len];
         frame[..6].copy_from_slice(&self.pair.a.mac.0);
-        frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+        frame[12..14].copy_from_slice(&EXPERIMENTAL);
         self.hand(&frame);
     }
 
