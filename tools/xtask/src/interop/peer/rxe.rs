@@ -89,8 +89,10 @@ impl Rxe {
         let _ = std::fs::remove_file(&self.wire);
         let (wire, our_wire) = (self.wire.display(), self.our_wire.display());
         let port = self.port;
+        // With event indices a frame can stay in the guest for ever: when a socket that was full has room again, QEMU
+        // writes the index behind which it wants a notice and looks for more frames without a barrier between them.
         let card = |network: &str, mac: &str| {
-            format!("virtio-net-pci,netdev={network},mac={mac},romfile=")
+            format!("virtio-net-pci,netdev={network},mac={mac},romfile=,event_idx=off")
         };
         let machine = Machine::new(&self.qemu, &self.image).args([
             "-netdev".to_owned(),
