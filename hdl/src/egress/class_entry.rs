@@ -3,6 +3,8 @@
 //! * Data goes to the data queue of its class, a CNP to the control queue. An acknowledgement goes to the control queue while no
 //!   response to a READ or an atomic stands in the data queue of its class; else to that, behind them: a requester takes one that
 //!   passed READ responses as a sign that they were lost (IB1 9.7.5.1.4). It may pass an older acknowledgement, which says less.
+//!   An acknowledgement or a CNP of which the control queue may not have room for all goes to the data queue too: that has room for
+//!   all that is under way when its class closes ([`ClassGate`](super::class_gate::ClassGate)).
 //! * A beat is taken while its queue has room, and some stays free ([`ClassEgress`](super::class_egress::ClassEgress)). A queue that is full holds up what comes behind, whatever its class.
 //!
 //! A beat a cycle, no latency.
@@ -42,6 +44,8 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     /// Queue of which a beat leaves, if any.
     pub pop: Signal<In, Bits<QUEUES>>,
     spare: Reg<Bits<QUEUES>>,
+    /// Classes whose control queue may not have room for a whole frame.
+    scarce: Reg<Bits<CLASSES>>,
     inside: Reg<Bit>,
     begun: Dff<Bits<4>>,
     /// Beats in each data queue, and of these up to the last one of a response.
@@ -55,6 +59,8 @@ impl<const W: usize, const K: usize> ClassEntry<W, K> {
     /// Beats of room below which none is taken: 64 bytes and four beats stay free, one of which is taken because `spare` is a
     /// cycle old.
     const LEAST: u64 = 64 / K as u64 + 4;
+    /// Beats of room with which a frame is begun in a control queue: one of up to 128 bytes has room to its end.
+    const WHOLE: u64 = Self::LEAST + 128 / K as u64;
 }
 
 impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
@@ -67,13 +73,18 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
     #[kernel]
     fn update(&mut self) {
         let mut follows = false;
+        let mut full = false;
+        let mut few = bits::<CLASSES>(0);
         for c in 0..CLASSES {
-            if (mark.packet_class == c) & stands.bit(c) {
-                follows = true;
+            if mark.packet_class == c {
+                follows = stands.bit(c);
+                full = scarce.bit(c);
             }
+            few = few.replace_bit(c, room[CLASSES + c] < Self::WHOLE);
         }
+        scarce = few;
         let mut chosen = mark.packet_class.resize::<4>();
-        if mark.cnp | (mark.ack & !follows) {
+        if (mark.cnp | (mark.ack & !follows)) & !full {
             chosen = mark.packet_class.resize::<4>() | CONTROL;
         }
         if inside {

@@ -8,7 +8,10 @@ use ferroce_sim::bench::Bench;
 use ferroce_sim::verilator::{Input, Output};
 
 /// Beats of each queue.
-const ROOM: usize = 40;
+const ROOM: usize = 44;
+/// Beats of the longest ACK, over IPv6 and with a tag, and beats of room in a control queue below which one goes to the data queue.
+const ACK: u64 = 11;
+const SCARCE: usize = 28;
 
 /// A frame: class, ACK, CNP, of the lane of responses; and its beats.
 #[derive(Clone, Copy)]
@@ -30,7 +33,7 @@ impl Frame {
             cnp: kind == 1,
             response: kind == 0 || kind == 2,
             request: kind == 3,
-            beats: if kind < 2 { 1 } else { rng.u64(1..6) },
+            beats: rng.u64(if kind < 2 { 8..=ACK } else { 1..=5 }),
         }
     }
 
@@ -41,7 +44,8 @@ impl Frame {
     }
 }
 
-/// No beat without room; a CNP in its control queue, data in its data queue; an ACK beside data, but never before a response.
+/// No beat without room; a CNP in its control queue, data in its data queue; an ACK beside data, but never before a response. What
+/// has no room beside data goes behind it, and what goes beside data waits for no room.
 #[test]
 fn each_frame_goes_to_its_queue_when_that_has_room() {
     let mut bench = Bench::of(ClassEntry::<64, 8>::default).unwrap();
@@ -82,7 +86,7 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
     let mut left: [usize; QUEUES] = [0; QUEUES];
     let mut since = [10_u64; CLASSES];
     let mut frame = None;
-    let mut counts = [0; 4];
+    let mut counts = [0; 5];
     let mut of_frame = None;
     for _ in 0..60_000 {
         let rng = bench.rng();
@@ -114,9 +118,15 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
             let (class, control) = (current.class as usize, to >= CLASSES);
             assert_eq!(to % CLASSES, class);
             let stands = held[class].iter().any(|&response| response);
+            // what left in the latest cycles may not be known
+            let beside = CLASSES + class;
+            let scarce = ROOM - held[beside].len() - left[beside] < SCARCE + 2;
             match *of_frame.get_or_insert(to) {
                 first if rest < current.beats => assert_eq!(first, to, "one frame, one queue"),
-                _ if current.cnp => assert!(control),
+                _ if current.cnp && control => {}
+                _ if (current.cnp || current.ack && !stands) && scarce && !control => {
+                    counts[4] += 1;
+                }
                 _ if current.ack && control => {
                     assert!(!stands, "an ACK passes a response");
                     counts[0] += 1;
@@ -126,7 +136,7 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
                     assert!(stands || since[class] < 3, "an ACK waits behind data");
                     counts[1] += 1;
                 }
-                _ => assert!(!control),
+                _ => assert!(!control && !current.cnp),
             }
             counts[2] += 1;
             held[to].push_back(current.response && !current.ack);
@@ -135,6 +145,8 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
                 of_frame = None;
             }
         } else if offers {
+            let waits = of_frame.is_some_and(|to| to >= CLASSES);
+            assert!(!waits, "an ACK or a CNP has no room for all of it");
             counts[3] += 1;
         }
         bench.dut_mut().tick();
@@ -148,5 +160,5 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
             left[queue] = 1;
         }
     }
-    assert!(counts.iter().all(|&count| count > 300), "{counts:?}");
+    assert!(counts.iter().all(|&count| count > 100), "{counts:?}");
 }
