@@ -1,7 +1,8 @@
 //! Classes of traffic that the peer pauses and lets go on, amid connections of all kinds, packets marked for congestion and
 //! frames of the hosts: what is of another class goes on, and all of a class comes once it may.
 //!
-//! A round is a world of its own, of a seed, as those of [`soak`](crate::soak) are; its wire loses nothing.
+//! A round is a world of its own, of a seed, as those of [`soak`](crate::soak) are. Its wire loses nothing but, in some rounds,
+//! requests.
 
 use std::collections::VecDeque;
 
@@ -37,8 +38,10 @@ const LONG: u64 = 5 * PATIENCE;
 const PAUSE: std::ops::Range<u64> = 1_000..2 * PATIENCE;
 /// Cycles after which a pause is asked for again.
 const REFRESH: u64 = 40_000;
+/// Cycles before a pause in which requests are lost, in some rounds.
+const LOSING: u64 = 4_000;
 /// Cycles from one pause to the next, about.
-const INTERVAL: u64 = 30_000;
+const INTERVAL: u64 = 12_000;
 /// Classes of the priorities after reset: two priorities each.
 const CLASSES: usize = 4;
 /// Queue pairs of the flood, and messages that one has under way.
@@ -99,7 +102,12 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
         for line in 0..lines {
             let shape = shape(&mut rng, line);
             let beside = usize::from(shape.options.tclass >> 6) != flood.class;
+            let options = QpOptions {
+                retry_cnt: if has_short_timers { 3 } else { 7 },
+                ..shape.options
+            };
             let shape = Shape {
+                options,
                 patience: if is_fast && beside { PATIENCE } else { LONG },
                 timeout: has_short_timers.then_some(4),
                 ..shape
@@ -158,6 +166,7 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
             _ => 1 << rng.u8(8..=13),
         },
         lossy: false,
+        late: kind == qp_type::RC && rng.bool(),
         patience: LONG,
         mark: 0x9a05_0000 | line,
         timeout: None,
@@ -307,6 +316,8 @@ impl Flood {
 struct Held {
     side: Side,
     priority: usize,
+    /// Cycle from which on it is asked to pause; before that its requests are lost.
+    since: u64,
     /// Cycle in which it may go on, and in which it is asked again to pause.
     until: u64,
     again: u64,
@@ -320,6 +331,8 @@ impl Held {
 
 /// `cycles` cycles in which classes of the cards of `paused` are to pause, and until all is at rest.
 fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng: &mut Rng) {
+    // A request that is lost just before a pause is sent again in it: where timers are shorter than that.
+    let losing = if paused.len() == 1 { LOSING } else { 0 };
     scene.open_all();
     let mut held: Vec<Held> = Vec::new();
     let end = scene.now + cycles;
@@ -329,6 +342,8 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng
         scene.step();
         flood.step(scene, rng, &held);
         let now = scene.now;
+        let lost = held.iter().filter(|it| now < it.since);
+        scene.loses = lost.fold(0, |classes, it| classes | 1 << it.class());
         held.retain_mut(|it| {
             let ends = now >= it.until;
             if ends || now >= it.again {
@@ -353,12 +368,13 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng
             let beside = held.iter().filter(|it| it.side == side);
             let is_held = |it: &Held| it.class() == class && it.side == side;
             if beside.count() < CLASSES - 1 && !held.iter().any(is_held) {
-                let (until, again) = (now + rng.u64(PAUSE), now);
+                let since = now + losing;
                 held.push(Held {
                     side,
                     priority,
-                    until,
-                    again,
+                    since,
+                    until: since + rng.u64(PAUSE),
+                    again: since,
                 });
             }
         }

@@ -151,6 +151,7 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
         },
         longest,
         lossy: true,
+        late: kind == qp_type::RC && rng.u8(..4) == 0,
         patience: PATIENCE,
         mark: 0x50a0_0000 | line,
         timeout: None,

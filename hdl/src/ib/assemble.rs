@@ -159,7 +159,7 @@ impl<const W: usize, const K: usize> Logic for Assemble<W, K> {
         lost_incarnation_q = current.incarnation;
         lost_incarnation = lost_incarnation_q;
         started_valid_q = fire & turn.front & !drops;
-        copy!(started_q <= current; qpn, incarnation, next_psn, notify, ack_req);
+        copy!(started_q <= current; qpn, round, incarnation, next_psn, notify, ack_req);
         started_valid = started_valid_q;
         started = started_q;
         busy = turn.valid | merging;

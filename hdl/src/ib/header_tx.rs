@@ -221,7 +221,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         body.padded = padded;
         copy!(base_line.d <= request; opcode, solicited, ack_req, psn);
         base_line.d.pad_cnt = padded.resize::<2>() - request.plen.resize::<2>();
-        copy!(tag_line.d <= request; qpn, psn, msn, notify, incarnation, next_psn, ack_req);
+        copy!(tag_line.d <= request; qpn, psn, msn, notify, round, incarnation, next_psn, ack_req);
         tag_line.d.ack = request.opcode == RC_ACK;
         tag_line.d.payload = request.plen != 0;
         aligned = request.path;
@@ -315,7 +315,7 @@ impl<const Q: usize> Logic for HeaderTx<Q> {
         header.vlan = av_line.q.vlan_valid;
         header.void = void_line.q;
         header.packet_class = class_q;
-        copy!(header <= tag_line.q; ack, qpn, psn, msn, notify, incarnation, next_psn, ack_req);
+        copy!(header <= tag_line.q; ack, qpn, psn, msn, notify, round, incarnation, next_psn, ack_req);
         for i in 0..2 {
             queue[i].s.payload = header;
             forward!(m[i] <= queue[i].m);

@@ -44,6 +44,8 @@ payload! {
         /// As in [`TxDesc`](crate::bus::types::TxDesc).
         notify: Bit,
         /// As in [`TxDesc`](crate::bus::types::TxDesc).
+        round: Bits<2>,
+        /// As in [`TxDesc`](crate::bus::types::TxDesc).
         incarnation: Bits<2>,
         /// As in [`TxDesc`](crate::bus::types::TxDesc).
         next_psn: Bits<24>,
@@ -127,6 +129,8 @@ payload! {
         msn: Bits<24>,
         /// As in [`TxHeader`].
         notify: Bit,
+        /// As in [`TxHeader`].
+        round: Bits<2>,
         /// As in [`TxHeader`].
         incarnation: Bits<2>,
         /// As in [`TxHeader`].

@@ -109,7 +109,9 @@ impl Rig {
             events: Vec::new(),
             bench: {
                 let dut = bench.dut_mut();
-                dut.set(dut.input("left.notify").unwrap(), 0);
+                for unused in ["left.notify", "left.round"] {
+                    dut.set(dut.input(unused).unwrap(), 0);
+                }
                 bench
             },
         };

@@ -224,6 +224,26 @@ fn implied_naks_use_up_the_retries() {
 }
 
 #[test]
+fn what_is_sent_again_uses_up_no_retries_before_it_leaves() {
+    let mut rig = rig(Wire {
+        no_answer: true,
+        ..Wire::default()
+    });
+    post_all(&mut rig, &[send(10), send(10)]);
+    while rig.counts["local_ack_timeout_err"] == 0 {
+        rig.step();
+    }
+    // both are granted again, and wait
+    rig.stands = true;
+    rig.run(30_000);
+    assert_eq!(rig.counts["local_ack_timeout_err"], 1);
+    rig.wire.no_answer = false;
+    rig.stands = false;
+    rig.run(30_000);
+    assert_eq!(rig.done(1), good(2));
+}
+
+#[test]
 fn data_that_cannot_be_placed_fails_its_message() {
     for (at, code) in [(1, status::LOC_PROT_ERR), (3, status::BAD_RESP_ERR)] {
         let mut rig = rig(Wire {

@@ -114,10 +114,10 @@ impl Act {
                 ring(&mut owner.tenant, rng);
                 owner.rings(scene);
             }
-            What::Record => record(&owner.tenant, &scene.pair.a, rng),
+            What::Record => record(&mut owner.tenant, &scene.pair.a, rng),
             What::Arm => {
                 let index = rng.u32(..);
-                let times = [1, 1, 16, 600][rng.usize(..4)];
+                let times = [1, 16, 80, 600][rng.usize(..4)];
                 (0..times).for_each(|_| Tenant::arm(&mut scene.pair.a, index));
             }
             What::Lie => {
@@ -303,8 +303,10 @@ fn ring(tenant: &mut Tenant, rng: &mut Rng) {
     }
 }
 
-fn record(tenant: &Tenant, host: &Host, rng: &mut Rng) {
+/// A consumer record of a completion queue or the event queue moves.
+pub(super) fn record(tenant: &mut Tenant, host: &Host, rng: &mut Rng) {
     let record = [tenant.cq.consumer, tenant.cq.consumer, tenant.eq.consumer][rng.usize(..3)];
+    tenant.has_moved |= record == tenant.eq.consumer;
     let bytes = host.read(record, 4);
     let count = u32::from_le_bytes(bytes.try_into().expect("4 bytes"));
     let near = count.wrapping_add(rng.u32(..8));

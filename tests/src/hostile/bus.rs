@@ -153,11 +153,13 @@ fn refused(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng) {
 fn everywhere(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng) {
     let idle = |scene: &Scene| scene.kernels[0].idle();
     scene.until(PATIENCE.command, "commands end", idle);
-    for line in &mut scene.lines {
-        line.gave_up = true;
-    }
+    let give_up = |scene: &mut Scene| scene.lines.iter_mut().for_each(|line| line.gave_up = true);
     let one_in = 1 << rng.u32(..=6);
     let stands = rng.u8(..4) == 0;
+    // While memory stands nothing fails: what peers send goes on until there is no room for it.
+    if !stands {
+        give_up(scene);
+    }
     let late_in = [0, 20, 200][rng.usize(..3)];
     let troubles = match stands {
         true => Troubles::stand(rng.u64(..)),
@@ -170,6 +172,7 @@ fn everywhere(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng) {
         }
         scene.step();
     }
+    give_up(scene);
     scene.reset(Side::A, rng.bool());
     report.count(scene.watches[0].trouble(None));
     scene.recover(Side::A);

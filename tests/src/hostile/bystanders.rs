@@ -52,6 +52,7 @@ pub(super) fn scene(card: &Card, direct: bool, seed: u64, patience: Patience) ->
             },
             longest,
             lossy: false,
+            late: false,
             patience: patience.message,
             mark: MARK,
             timeout: None,

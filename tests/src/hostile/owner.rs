@@ -26,7 +26,7 @@ use ferroce_proto::wire::Packet;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::acts::{Act, plan};
+use super::acts::{Act, plan, record};
 use super::bystanders::{MARK, Patience, scene};
 use super::misuse::Misuse;
 use super::stranger;
@@ -38,10 +38,11 @@ use crate::quiet;
 use crate::scene::{STEP, Scene, holds};
 use crate::world::pausing;
 
-/// A message of many parts waits for each behind up to 16 reads of 8 WQEs of the owner, 5,000 cycles in the slowest world.
+/// A message of up to 24 parts waits for each behind up to 16 reads of 8 WQEs of the owner, 5,000 cycles in the slowest world, and
+/// behind what they are for.
 const PATIENCE: Patience = Patience {
     command: 50_000,
-    message: 150_000,
+    message: 250_000,
 };
 /// Cycles in which all of an owner comes to an end.
 const END: u64 = 1_000_000;
@@ -54,6 +55,8 @@ pub(super) struct Owner {
     former: Option<(u32, u32, u64)>,
     marks: Vec<u32>,
     ending: bool,
+    /// Its consumer records move until all is taken back: what waits for room in a ring goes on at any moment.
+    moves: bool,
     /// Its completions are looked at; a bus that loses writes loses some.
     pub(super) strict: bool,
     /// PSN of the last request of each queue pair.
@@ -126,6 +129,7 @@ impl Owner {
             marks: Vec::new(),
             former: None,
             ending: false,
+            moves: false,
             strict: true,
             asked: [0; 3],
             tenant,
@@ -164,10 +168,20 @@ impl Owner {
         self.opened(scene);
     }
 
+    /// The kernel takes all back; of some owners the queue pairs of RC fail just then, and their events are on the way.
     pub(super) fn die(&mut self, scene: &mut Scene, rng: &mut Rng) {
         self.report.deaths += 1;
         self.ending = true;
-        self.tenant.die(scene, rng.bool(), rng.u8(..4) == 0);
+        let fails = rng.bool();
+        self.moves = !fails;
+        if fails {
+            Tenant::arm(&mut scene.pair.a, rng.u32(..));
+            for frame in stranger::ends(&scene.pair.a, &self.tenant) {
+                scene.pair.a.nic.receive(&frame);
+            }
+        }
+        let gently = !fails && rng.bool();
+        self.tenant.die(scene, gently, rng.u8(..4) == 0);
     }
 
     pub(super) fn post(&mut self, scene: &mut Scene, place: usize, slots: &[[u8; SLOT_BYTES]]) {
@@ -217,6 +231,9 @@ impl Owner {
 
     fn step(&mut self, scene: &mut Scene) {
         scene.step();
+        if self.ending && self.moves && self.rng.u8(..16) == 0 {
+            record(&mut self.tenant, &scene.pair.a, &mut self.rng);
+        }
         if self.strict {
             self.report.completions += self.tenant.completions(&scene.watches[0]);
         }

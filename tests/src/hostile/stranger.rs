@@ -132,6 +132,16 @@ pub(super) fn lie(host: &Host, victim: &Victim, near: u32, rng: &mut Rng) -> Vec
     frame(host, opcode, victim.qpn, psn, ext, len)
 }
 
+/// The end of a message that did not begin, to each queue pair of RC: it fails, unless a message is under way.
+pub(super) fn ends(host: &Host, tenant: &Tenant) -> Vec<Vec<u8>> {
+    let of_rc = tenant.victims.iter().filter(|v| v.kind == qp_type::RC);
+    let end = |victim: &Victim| {
+        let (psn, ext) = (Psn::new(victim.psn), Extensions::default());
+        frame(host, Opcode::RcSendLast, victim.qpn, psn, ext, 16)
+    };
+    of_rc.map(end).collect()
+}
+
 /// A request to a queue pair of the owner, sensible or not.
 pub(super) fn request(host: &Host, tenant: &mut Tenant, rng: &mut Rng) -> Vec<u8> {
     let region = tenant.region;

@@ -33,7 +33,8 @@ const DOMAIN: u32 = 0x660;
 pub(super) const BYTES: usize = 1 << 17;
 /// Log2 of its rings: queues, completion queue. Large ones hold what is flushed for long, and every completion for a while.
 const RINGS: [(u8, u8); 2] = [(4, 5), (7, 9)];
-const EQ_LOG: u8 = 5;
+/// Log2 of its event queue, which nobody empties: a small one is full after a few events.
+const EVENTS: [u8; 2] = [2, 5];
 /// Bytes of a WQE of its shared receive queue, and of the entry for its number.
 const SRQ_BYTES: usize = SLOT_BYTES + size_of::<u16>();
 
@@ -51,6 +52,10 @@ pub(super) struct Tenant {
     pub(super) log: u8,
     pub(super) cq: CqCtx,
     pub(super) eq: EqCtx,
+    /// Events that came.
+    events: usize,
+    /// The consumer record of its event queue moved: when its ring is full is not known.
+    pub(super) has_moved: bool,
 }
 
 /// The queue pair that a tenant's sends go to.
@@ -65,10 +70,11 @@ impl Tenant {
         let kernel = &mut scene.kernels[0];
         let mark = 0x0e0e_0000 | number & 0xffff;
         let (log, cq_log) = RINGS[rng.usize(..RINGS.len())];
+        let eq_log = EVENTS[rng.usize(..EVENTS.len())];
         let eq = EqCtx {
-            base: host.alloc(Eqe::BYTES << EQ_LOG),
+            base: host.alloc(Eqe::BYTES << eq_log),
             consumer: host.alloc_record(),
-            log_size: EQ_LOG,
+            log_size: eq_log,
             vector: 7,
             moderation: 0,
         };
@@ -89,7 +95,7 @@ impl Tenant {
             ..SrqCtx::default()
         };
         scene.watches[0].follow(cq.base, cq_log, Cqe::BYTES);
-        scene.watches[0].follow(eq.base, EQ_LOG, Eqe::BYTES);
+        scene.watches[0].follow(eq.base, eq_log, Eqe::BYTES);
         kernel.create(opcode::CREATE_EQ, EQN.into(), &eq.emit());
         kernel.create(opcode::CREATE_CQ, CQN, &cq.emit());
         kernel.create(opcode::CREATE_SRQ, SRQN, &srq.emit());
@@ -149,6 +155,8 @@ impl Tenant {
             log,
             cq,
             eq,
+            events: 0,
+            has_moved: false,
         }
     }
 
@@ -180,7 +188,7 @@ impl Tenant {
                 opcode::DESTROY_EQ,
                 EQN.into(),
                 self.eq.base,
-                Eqe::BYTES << EQ_LOG,
+                Eqe::BYTES << self.eq.log_size,
             ),
         ];
         let records = [None, Some(self.cq.consumer), Some(self.eq.consumer)];
@@ -203,7 +211,7 @@ impl Tenant {
             ring(self.srq, SRQ_BYTES << self.log),
             ring(self.cq.base, Cqe::BYTES << self.cq.log_size),
             ring(self.cq.consumer, 4),
-            ring(self.eq.base, Eqe::BYTES << EQ_LOG),
+            ring(self.eq.base, Eqe::BYTES << self.eq.log_size),
             ring(self.eq.consumer, 4),
         ];
         for victim in &self.victims {
@@ -243,9 +251,13 @@ impl Tenant {
         count
     }
 
-    /// Events that came since: none of a queue pair whose end was answered.
+    /// Events that came since: none of a queue pair whose end was answered, unless it may have found its ring full.
     fn events(&mut self, watch: &Rc<Watch>) {
         while let Some(eqe) = watch.event(self.eq.base) {
+            self.events += 1;
+            if self.has_moved || self.events > 1 << self.eq.log_size {
+                continue;
+            }
             let is_of = |victim: &&Victim| victim.qpn == eqe.object;
             let of_another = [event::COMPLETION, event::CQ_ERROR, event::SRQ_LIMIT];
             if let Some(victim) = self.victims.iter().find(is_of)

@@ -47,6 +47,8 @@ pub(super) struct End {
     pub(super) sent: VecDeque<Sent>,
     pub(super) inbound: VecDeque<Inbound>,
     pub(super) receives: BTreeMap<u16, usize>,
+    /// Places of receives that are to be posted.
+    pub(super) owed: VecDeque<usize>,
     pub(super) next: u32,
     pub(super) counter: u64,
     /// Atomics posted to the peer's counter.
@@ -66,6 +68,7 @@ impl End {
             sent: VecDeque::new(),
             inbound: VecDeque::new(),
             receives: BTreeMap::new(),
+            owed: VecDeque::new(),
             next: 0,
             counter: 0,
             added: 0,

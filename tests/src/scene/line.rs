@@ -319,11 +319,8 @@ impl Line {
         match self.state {
             State::Opening if self.pending.get() == 0 => {
                 self.state = State::Open;
-                let [a, b] = hosts;
-                for (side, host) in [(0, a), (1, b)] {
-                    (0..RECEIVES).for_each(|slot| self.receive(side, slot, host));
-                }
-                return;
+                let ends = &mut self.ends;
+                ends.iter_mut().for_each(|end| end.owed.extend(0..RECEIVES));
             }
             State::Dying if self.pending.get() == 0 => self.state = State::Closed,
             _ => {}
@@ -333,6 +330,9 @@ impl Line {
             while let Some(cqe) = host.poll(cqn) {
                 self.armed[side].saw(&cqe, now);
                 self.completed(side, (host, &mut kernels[side]), &cqe);
+            }
+            if matches!(self.state, State::Open | State::Draining) {
+                self.receive(side, host);
             }
             if !self.gave_up {
                 self.armed[side].step(host, cqn, &mut self.rng);

@@ -16,15 +16,6 @@ const GIVE_BACK: u8 = 9;
 const ECHO: u8 = 10;
 
 impl Line {
-    pub(super) fn receive(&mut self, side: usize, slot: usize, host: &mut Host) {
-        let at = self.at(1, slot) as u64;
-        let end = &mut self.ends[side];
-        let mr = end.memory.expect("it is open");
-        let len = self.shape.longest + GRH;
-        let index = host.post_recv(end.qpn, &[mr.sge(at, len as u32)]);
-        end.receives.insert(index, slot);
-    }
-
     /// Posts a message, now and then; if it is the `last`, it asks for a completion.
     pub(super) fn post(&mut self, side: usize, host: &mut Host, now: u64, last: bool) {
         let kind = self.shape.options.qp_type;
@@ -363,7 +354,7 @@ impl Line {
         }
         let spoilt = vec![UNTOUCHED; self.shape.longest + GRH];
         host.write(mr.addr + self.at(1, slot) as u64, &spoilt);
-        self.receive(side, slot, host);
+        self.ends[side].owed.push_back(slot);
     }
 
     fn compare(&mut self, side: usize, what: &str, found: &[u8], expected: &[u8]) {

@@ -6,6 +6,7 @@ pub(crate) mod kernel;
 mod lent;
 pub(crate) mod line;
 mod messages;
+mod receives;
 pub(crate) mod shape;
 pub(crate) mod tapped;
 
@@ -13,6 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use fastrand::Rng;
+use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::wire::Packet;
 use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::link::{Config, Wire};
@@ -57,6 +59,8 @@ pub(crate) struct Scene {
     pub(crate) host_frames: [u64; 2],
     /// Of a packet, to be marked for congestion.
     pub(crate) marks: Chance,
+    /// Classes of which requests of A's RC lines are lost, a bit each.
+    pub(crate) loses: u8,
     draws: Rng,
     frames: u64,
     /// Of each card, when the frames came that it has not taken.
@@ -119,6 +123,7 @@ impl Scene {
             foreign: Vec::new(),
             host_frames: [0; 2],
             marks: Chance::NEVER,
+            loses: 0,
             draws: Rng::with_seed(seed),
             frames: 0,
             arrivals: Default::default(),
@@ -174,7 +179,15 @@ impl Scene {
                     deth.src_qp
                 );
             }
-            let kind = usize::from(packet.headers.bth.opcode.class() as u8 != 0);
+            let opcode = packet.headers.bth.opcode;
+            let kind = usize::from(opcode.class() as u8 != qp_type::RC);
+            let class = packet.headers.ip.traffic_class() >> 6;
+            if side == Side::A && kind == 0 && self.loses >> class & 1 == 1 && opcode.is_request() {
+                let to = packet.headers.bth.dest_qp;
+                if self.lines.iter().any(|line| line.ends[1].qpn == to) {
+                    continue;
+                }
+            }
             let frame = match self.marks.hit(&mut self.draws) {
                 true => mark(&frame),
                 false => frame,

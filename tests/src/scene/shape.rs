@@ -10,6 +10,8 @@ pub(crate) struct Shape {
     pub(crate) longest: usize,
     /// The wire loses frames.
     pub(crate) lossy: bool,
+    /// Receives are posted one at a time, about as often as messages need one: some find none.
+    pub(crate) late: bool,
     /// Cycles that a message takes at most.
     pub(crate) patience: u64,
     /// In each word of each message.

@@ -339,7 +339,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         case: Some("pause_takes_no_time"),
         changes: &[change(
             "sq_terms",
-            "out_d[SqTerms_waits] = !known | !has_left_all | none_left;",
+            "out_d[SqTerms_waits] = !known | !has_left_all | !anew;",
             "1'b0",
         )],
     },
@@ -349,7 +349,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         case: Some("rate_limit_of_what_is_sent_again"),
         changes: &[change(
             "sq_terms",
-            "out_d[SqTerms_waits] = !known | !has_left_all | none_left;",
+            "out_d[SqTerms_waits] = !known | !has_left_all | !anew;",
             "!known | !has_left_all",
         )],
     },

@@ -1,7 +1,8 @@
 //! Defects that were mended, put back on purpose: which random campaign finds each, and how soon.
 //!
-//! All of them stand in one engine of 64 bits, of which an input chooses one, so it is built once. The campaigns take turns,
-//! a seed each, until one fails or time is up; conformance cases and tests of a defect's own have no part in it.
+//! All of them stand in one engine of 64 bits, of which an input chooses one, so it is built once. The campaigns take turns, a
+//! seed each, and each has the same part of the time, until one fails or time is up; conformance cases and tests of a
+//! defect's own have no part in it.
 
 mod class_defects;
 mod defect;
@@ -178,33 +179,35 @@ pub fn case_of(defect: &Defect, target: Target) -> Result<Option<[Outcome; 3]>, 
     Ok(outcomes.try_into().ok())
 }
 
-/// What the campaigns make of a target in the time given; and what they took.
+/// What `campaigns` make of a target in the time given, each in the same part of it; and what they took.
+///
+/// # Panics
+/// Without a campaign.
 #[must_use]
-pub fn find(target: Target, time: Duration) -> (Option<Found>, Duration) {
+pub fn find(target: Target, campaigns: &[&Campaign], time: Duration) -> (Option<Found>, Duration) {
     let start = spent();
-    for seed in 1.. {
-        for campaign in &CAMPAIGNS {
-            let failed = crate::quiet::caught(|| (campaign.run)(target, seed))
-                .and_then(|result| result)
-                .err();
-            let took = spent() - start;
-            if let Some(what) = failed {
-                let campaign = campaign.name;
-                return (
-                    Some(Found {
-                        campaign,
-                        seed,
-                        what,
-                    }),
-                    took,
-                );
-            }
-            if took > time {
-                return (None, took);
-            }
+    // portions of each, and the time that they took
+    let mut done = vec![(0, Duration::ZERO); campaigns.len()];
+    loop {
+        let began = spent();
+        if began - start > time {
+            return (None, began - start);
         }
+        let turns = campaigns.iter().zip(&mut done);
+        let next = turns.min_by_key(|(_, (_, took))| *took);
+        let (campaign, (seed, took)) = next.expect("there is a campaign");
+        *seed += 1;
+        let result = crate::quiet::caught(|| (campaign.run)(target, *seed));
+        if let Err(what) = result.and_then(|result| result) {
+            let found = Found {
+                campaign: campaign.name,
+                seed: *seed,
+                what,
+            };
+            return (Some(found), spent() - start);
+        }
+        *took += spent() - began;
     }
-    unreachable!("time is up before seeds are")
 }
 
 /// Time that this thread had a processor, which other work beside it does not change; without a kernel that tells, the clock.

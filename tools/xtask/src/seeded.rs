@@ -8,7 +8,9 @@ use clap::builder::PossibleValuesParser;
 use ferroce_sim::verilator::Model;
 use ferroce_system::pool;
 use ferroce_tests::conformance::run::{Outcome, Target};
-use ferroce_tests::seeded::{Defect, Found, case_of, defects, engine, find, target};
+use ferroce_tests::seeded::{
+    CAMPAIGNS, Campaign, Defect, Found, case_of, defects, engine, find, target,
+};
 
 use crate::report::{self, Figure, Report};
 use crate::tools;
@@ -22,6 +24,9 @@ pub(crate) struct Args {
     /// Processor time for the campaigns of a defect.
     #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
+    /// Only this campaign, which may be given more than once; all without one.
+    #[arg(long, value_name = "CAMPAIGN", value_parser = PossibleValuesParser::new(CAMPAIGNS.map(|c| c.name)))]
+    campaign: Vec<String>,
     /// Run the conformance case of each defect instead, in each world.
     #[arg(long, conflicts_with = "report")]
     cases: bool,
@@ -49,22 +54,31 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .zip(defects())
         .filter(|(_, d)| asked(d.name))
         .collect();
+    let names = &args.campaign;
+    let campaigns: Vec<&Campaign> = CAMPAIGNS
+        .iter()
+        .filter(|c| names.is_empty() || names.iter().any(|name| name == c.name))
+        .collect();
     match args {
-        Args { sound: true, .. } => sound(model, time),
+        Args { sound: true, .. } => sound(model, &campaigns, time),
         Args { cases: true, .. } => cases(model, chosen),
-        _ => file.write(&Report::new(true, 0, campaigns(model, chosen, time))),
+        _ => file.write(&Report::new(
+            true,
+            0,
+            put_back(model, chosen, &campaigns, time),
+        )),
     }
 }
 
 /// The campaigns without a defect.
-fn sound(model: &'static Model, time: Duration) -> Result<()> {
+fn sound(model: &'static Model, campaigns: &[&Campaign], time: Duration) -> Result<()> {
     let targets = [
         ("golden model", Target::Model),
         ("engine", target(model, 0)),
     ];
     let found = pool::each(pool::processors(), targets, || {
         |(name, target)| {
-            let (found, took) = find(target, time);
+            let (found, took) = find(target, campaigns, time);
             let (finder, what) = row(found);
             println!("{name}: {finder}, {:.0} s {what}", took.as_secs_f64());
             finder != NONE
@@ -97,11 +111,16 @@ fn cases(model: &'static Model, chosen: Vec<Numbered>) -> Result<()> {
 }
 
 /// The campaigns against each defect, and how long each took.
-fn campaigns(model: &'static Model, chosen: Vec<Numbered>, time: Duration) -> Vec<Figure> {
+fn put_back(
+    model: &'static Model,
+    chosen: Vec<Numbered>,
+    campaigns: &[&Campaign],
+    time: Duration,
+) -> Vec<Figure> {
     println!("| defect | found by | time | what it said |\n|---|---|---|---|");
     let found = pool::each(pool::processors(), chosen, || {
         |(number, defect): Numbered| {
-            let (found, took) = find(target(model, number), time);
+            let (found, took) = find(target(model, number), campaigns, time);
             let is_found = found.is_some();
             let (finder, what) = row(found);
             println!(

@@ -53,6 +53,8 @@ payload! {
         /// Queue pair.
         qpn: Bits<16>,
         /// As in [`TxDesc`].
+        round: Bits<2>,
+        /// As in [`TxDesc`].
         incarnation: Bits<2>,
         /// As in [`TxDesc`].
         next_psn: Bits<24>,

@@ -66,6 +66,7 @@ impl<const Q: usize> Logic for Departures<Q> {
         let ahead = now.next_psn - seen.furthest;
         let mut mark = seen;
         mark.incarnation = now.incarnation;
+        mark.round = now.round;
         mark.latest = now.next_psn;
         if !same | !ahead.bit(23) {
             mark.furthest = now.next_psn;

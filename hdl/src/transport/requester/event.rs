@@ -158,10 +158,8 @@ payload! {
         stall_psn: Bits<24>,
         /// Execution goes back to the oldest message when `retire` reports.
         rewind: Bit,
-        /// It goes back because of an answer: what was granted before is of no use. After a timeout it is, as the timer may
-        /// have run out while packets wait for the wire; to drop them over and over would never get one out.
-        recalls: Bit,
-        /// Raised when execution goes back for that reason: packets of another round are not sent any more.
+        /// Raised when execution goes back: packets of another round are not sent any more, and what left of one does not count as
+        /// sent again.
         round: Bits<2>,
         /// A timer runs.
         timer_on: Bit,
@@ -231,7 +229,9 @@ payload! {
     Departed {
         /// In which incarnation.
         incarnation: Bits<2>,
-        /// The PSN behind the latest packet.
+        /// Round of the latest packet.
+        round: Bits<2>,
+        /// The PSN behind it.
         latest: Bits<24>,
         /// The PSN behind the furthest one.
         furthest: Bits<24>,

@@ -86,7 +86,6 @@ impl Logic for SqAnswer {
                 next.next_psn = state.una_psn + progress;
                 next.resend = state.inflight - progress;
                 next.rewind = true;
-                next.recalls = true;
                 out.stop = true;
             }
             if terms.progresses {
@@ -132,7 +131,6 @@ impl Logic for SqAnswer {
                         }
                         next.rnr_wait = true;
                         next.rewind = true;
-                        next.recalls = true;
                         out.stop = true;
                         out.push_list = true;
                         out.start_timer = true;

@@ -103,7 +103,6 @@ impl Logic for SqCommand {
                     next.extended = false;
                     next.rnr_wait = false;
                     next.rewind = false;
-                    next.recalls = false;
                     next.broken = false;
                     next.executing = false;
                     next.stall = false;

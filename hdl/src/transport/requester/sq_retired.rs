@@ -97,11 +97,8 @@ impl Logic for SqRetired {
                             next.exec_offset = state.una_psn - sq_event.psn;
                             next.next_psn = state.una_psn;
                             next.resend = state.inflight;
-                            next.recalls = false;
-                            if state.recalls {
-                                next.round = state.round + 1;
-                                out.recall = true;
-                            }
+                            next.round = state.round + 1;
+                            out.recall = true;
                             out.stop = true;
                         } else {
                             out.push_list = true;

@@ -120,9 +120,6 @@ impl Logic for SqRules {
             } else {
                 next.retry = terms.retry - 1;
                 next.rewind = true;
-                if kind == SqEventKind::Answer {
-                    next.recalls = true;
-                }
                 out.stop = true;
                 out.push_list = true;
                 out.start_timer = true;
@@ -150,7 +147,6 @@ impl Logic for SqRules {
             // nothing of it is granted any more; what was may not be read yet
             next.unread = granted;
             next.rewind = false;
-            next.recalls = false;
             next.rnr_wait = false;
             next.blocked = false;
             next.read_blocked = false;

@@ -199,9 +199,9 @@ impl Logic for SqTermsOf {
         let following = state.incarnation + 1;
         let is_noted = following == departed.incarnation;
         out.next_incarnation = if is_noted { following + 1 } else { following };
-        // the timer begins anew while something granted has not left, or all that is outstanding is still to be sent again
-        let none_left = state.rewind | (state.inflight == state.resend);
-        out.waits = !known | !has_left(departed.latest, state) | none_left;
+        // the timer begins anew while something granted has not left, or nothing that is to be sent again has
+        let anew = !state.rewind & (departed.round == state.round);
+        out.waits = !known | !has_left(departed.latest, state) | !anew;
         // an ACK timeout of code n is 4 * 2^n ticks
         out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);

@@ -196,7 +196,14 @@ impl Rig {
         dut.set(dut.input("piece_read").unwrap(), read.into());
         let left = self.left.pop_front();
         dut.set(dut.input("left_valid").unwrap(), left.is_some().into());
-        for field in ["qpn", "incarnation", "next_psn", "notify", "ack_req"] {
+        for field in [
+            "qpn",
+            "round",
+            "incarnation",
+            "next_psn",
+            "notify",
+            "ack_req",
+        ] {
             let input = dut.input(&format!("left.{field}")).unwrap();
             dut.set(input, left.as_ref().map_or(0, |desc| desc.get(field)));
         }

@@ -138,8 +138,8 @@ pub(crate) struct Failure {
     pub(crate) status: u8,
 }
 
-/// Queue pair, incarnation, PSN behind.
-type Departure = (u64, u64, u32);
+/// Queue pair, incarnation, round, PSN behind.
+type Departure = (u64, u64, u64, u32);
 
 pub(crate) struct Rig {
     pub(crate) bench: Bench,
@@ -163,8 +163,9 @@ pub(crate) struct Rig {
     sent: VecDeque<(u64, Departure)>,
     /// Binds under way: queue pair and message.
     pub(crate) executing: Vec<(u64, usize)>,
-    /// Grants that are not reported.
+    /// Grants that are not reported; none is while the wire `stands`.
     left: VecDeque<Departure>,
+    pub(crate) stands: bool,
     /// Answers `closed` are held back while this is set.
     pub(crate) hold: bool,
     held: Vec<u64>,
@@ -220,6 +221,7 @@ impl Rig {
             sent: VecDeque::new(),
             executing: Vec::new(),
             left: VecDeque::new(),
+            stands: false,
             hold: false,
             held: Vec::new(),
             writes: 0xff00,
@@ -295,11 +297,13 @@ impl Rig {
         self.set("left.notify", sent.is_some().into());
         let left = match sent {
             Some(_) => self.sent.pop_front().map(|sent| sent.1),
+            None if self.stands => None,
             None => self.left.pop_front(),
         };
         self.set("left_valid", left.is_some().into());
-        if let Some((qpn, incarnation, next)) = left {
+        if let Some((qpn, incarnation, round, next)) = left {
             self.set("left.qpn", qpn);
+            self.set("left.round", round);
             self.set("left.incarnation", incarnation);
             self.set("left.next_psn", next.into());
             self.set("left.ack_req", 1);

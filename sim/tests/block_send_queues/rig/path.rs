@@ -120,7 +120,7 @@ impl Rig {
         assert_eq!(grant("some"), u64::from(count > 0));
         let (again, ends) = (grant("again") as u32, grant("final_part") == 1);
         let fresh = grant("fresh") == 1;
-        let incarnation = grant("incarnation");
+        let (incarnation, round) = (grant("incarnation"), grant("round"));
         if action == 0 {
             self.drops += 1;
             return;
@@ -184,14 +184,14 @@ impl Rig {
         let reliable = qp.ctx.qp_type == qp_type::RC;
         let next = (psn + psns) & 0xff_ffff;
         if reliable {
-            self.left.push_back((qpn, incarnation, next));
+            self.left.push_back((qpn, incarnation, round, next));
         }
         for i in 0..count {
             if reliable {
                 self.arrive(qpn, place, at + i, i + 1 == count);
             } else if ends && i + 1 == count {
                 let due = self.bench.cycle() + self.wire.delay;
-                self.sent.push_back((due, (qpn, incarnation, next)));
+                self.sent.push_back((due, (qpn, incarnation, round, next)));
             }
         }
     }
