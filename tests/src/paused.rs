@@ -102,14 +102,15 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
         for line in 0..lines {
             let shape = shape(&mut rng, line);
             let beside = usize::from(shape.options.tclass >> 6) != flood.class;
+            let is_short = has_short_timers && beside;
             let options = QpOptions {
-                retry_cnt: if has_short_timers { 3 } else { 7 },
+                retry_cnt: if is_short { 3 } else { 7 },
                 ..shape.options
             };
             let shape = Shape {
                 options,
                 patience: if is_fast && beside { PATIENCE } else { LONG },
-                timeout: has_short_timers.then_some(4),
+                timeout: is_short.then_some(4),
                 ..shape
             };
             scene.add([2 + line, 2 + lines - 1 - line], shape, rng.u64(..));
@@ -121,6 +122,8 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
             incarnations: 2 * u64::from(lines + FLOODS),
             messages: tally.messages + flood.done,
             bytes: tally.bytes,
+            requests_lost: scene.lost,
+            rnr_naks: scene.pair.a.stat("rnr_nak_received"),
             cycles: scene.now,
             slowest: scene.kernels[0].slowest,
             ..Soaked::default()
@@ -331,8 +334,7 @@ impl Held {
 
 /// `cycles` cycles in which classes of the cards of `paused` are to pause, and until all is at rest.
 fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng: &mut Rng) {
-    // A request that is lost just before a pause is sent again in it: where timers are shorter than that.
-    let losing = if paused.len() == 1 { LOSING } else { 0 };
+    let has_short_timers = paused.len() == 1;
     scene.open_all();
     let mut held: Vec<Held> = Vec::new();
     let end = scene.now + cycles;
@@ -368,7 +370,9 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng
             let beside = held.iter().filter(|it| it.side == side);
             let is_held = |it: &Held| it.class() == class && it.side == side;
             if beside.count() < CLASSES - 1 && !held.iter().any(is_held) {
-                let since = now + losing;
+                // Requests that are lost just before a pause are due again in it, as timers are shorter than pauses.
+                let loses = has_short_timers && class != flood.class;
+                let since = now + if loses { LOSING } else { 0 };
                 held.push(Held {
                     side,
                     priority,

@@ -43,6 +43,10 @@ pub struct Soaked {
     pub bytes: u64,
     /// Datagrams and messages of unreliable connections that the wire lost.
     pub lost: u64,
+    /// Requests that were lost just before a pause of their class.
+    pub requests_lost: u64,
+    /// RNR NAKs that the first card received, if classes are paused.
+    pub rnr_naks: u64,
     /// Processes that died.
     pub deaths: u64,
     /// Connections that gave up, on a wire that loses frames.
@@ -62,6 +66,8 @@ impl std::ops::AddAssign for Soaked {
         self.messages += other.messages;
         self.bytes += other.bytes;
         self.lost += other.lost;
+        self.requests_lost += other.requests_lost;
+        self.rnr_naks += other.rnr_naks;
         self.deaths += other.deaths;
         self.gave_up += other.gave_up;
         self.resets += other.resets;

@@ -2,7 +2,7 @@
 //!
 //! Queues of control are strict over those of data. While data waits that is not paused, `lead` counts the beats of control that leave, less
 //! those of data. At 64 KiB no acknowledgement is made until data has made up for it. Those that are made already still go first: 16 KiB of
-//! each class at most. CNPs are few, and go on.
+//! each class at most. What of them had no room there counts as data. CNPs are few, and go on.
 //!
 //! Data that waits leaves while control is empty, so acknowledgements come back: their state stays with their queue pairs meanwhile.
 //!

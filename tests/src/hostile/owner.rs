@@ -39,7 +39,7 @@ use crate::scene::{STEP, Scene, holds};
 use crate::world::pausing;
 
 /// A message of up to 24 parts waits for each behind up to 16 reads of 8 WQEs of the owner, 5,000 cycles in the slowest world, and
-/// behind what they are for.
+/// behind what these WQEs send.
 const PATIENCE: Patience = Patience {
     command: 50_000,
     message: 250_000,
@@ -143,7 +143,7 @@ impl Owner {
     fn opened(&mut self, scene: &mut Scene) {
         self.marks.push(self.tenant.mark);
         scene.foreign.push(self.tenant.mark);
-        self.ending = false;
+        (self.ending, self.moves) = (false, false);
         let bound = scene.kernels[0].bound * 20;
         self.until(scene, bound, "a tenant opens", |scene| {
             scene.kernels[0].idle()
@@ -168,12 +168,13 @@ impl Owner {
         self.opened(scene);
     }
 
-    /// The kernel takes all back; of some owners the queue pairs of RC fail just then, and their events are on the way.
+    /// The kernel takes all back. Of some owners most queue pairs of RC fail just then, and their events are on the way; of others
+    /// the consumer records move.
     pub(super) fn die(&mut self, scene: &mut Scene, rng: &mut Rng) {
         self.report.deaths += 1;
         self.ending = true;
-        let fails = rng.bool();
-        self.moves = !fails;
+        let [fails, moves] = [[true, false], [false, true], [false, false]][rng.usize(..3)];
+        self.moves = moves;
         if fails {
             Tenant::arm(&mut scene.pair.a, rng.u32(..));
             for frame in stranger::ends(&scene.pair.a, &self.tenant) {

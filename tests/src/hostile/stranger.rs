@@ -132,7 +132,7 @@ pub(super) fn lie(host: &Host, victim: &Victim, near: u32, rng: &mut Rng) -> Vec
     frame(host, opcode, victim.qpn, psn, ext, len)
 }
 
-/// The end of a message that did not begin, to each queue pair of RC: it fails, unless a message is under way.
+/// The end of a message that did not begin, to each queue pair of RC: it fails, unless a message is under way or a PSN is missing.
 pub(super) fn ends(host: &Host, tenant: &Tenant) -> Vec<Vec<u8>> {
     let of_rc = tenant.victims.iter().filter(|v| v.kind == qp_type::RC);
     let end = |victim: &Victim| {

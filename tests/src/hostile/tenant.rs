@@ -251,13 +251,16 @@ impl Tenant {
         count
     }
 
-    /// Events that came since: none of a queue pair whose end was answered, unless it may have found its ring full.
+    /// Events that came since: while its consumer record stands no more than the ring has room for, and none of a queue pair
+    /// whose end was answered. One that found its ring full comes later.
     fn events(&mut self, watch: &Rc<Watch>) {
         while let Some(eqe) = watch.event(self.eq.base) {
             self.events += 1;
-            if self.has_moved || self.events > 1 << self.eq.log_size {
+            if self.has_moved {
                 continue;
             }
+            let fits = self.events <= 1 << self.eq.log_size;
+            assert!(fits, "tenant {}: {eqe:?} in a full ring", self.number);
             let is_of = |victim: &&Victim| victim.qpn == eqe.object;
             let of_another = [event::COMPLETION, event::CQ_ERROR, event::SRQ_LIMIT];
             if let Some(victim) = self.victims.iter().find(is_of)

@@ -61,6 +61,8 @@ pub(crate) struct Scene {
     pub(crate) marks: Chance,
     /// Classes of which requests of A's RC lines are lost, a bit each.
     pub(crate) loses: u8,
+    /// Such requests.
+    pub(crate) lost: u64,
     draws: Rng,
     frames: u64,
     /// Of each card, when the frames came that it has not taken.
@@ -124,6 +126,7 @@ impl Scene {
             host_frames: [0; 2],
             marks: Chance::NEVER,
             loses: 0,
+            lost: 0,
             draws: Rng::with_seed(seed),
             frames: 0,
             arrivals: Default::default(),
@@ -185,6 +188,7 @@ impl Scene {
             if side == Side::A && kind == 0 && self.loses >> class & 1 == 1 && opcode.is_request() {
                 let to = packet.headers.bth.dest_qp;
                 if self.lines.iter().any(|line| line.ends[1].qpn == to) {
+                    self.lost += 1;
                     continue;
                 }
             }

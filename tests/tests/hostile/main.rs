@@ -128,4 +128,5 @@ fn paused_classes() {
     }
     println!("{sum:?}");
     assert!(sum.messages > 5000, "{sum:?}");
+    assert!(sum.requests_lost > 0 && sum.rnr_naks > 0, "{sum:?}");
 }

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CAMPAIGN", value_parser = PossibleValuesParser::new(CAMPAIGNS.map(|c| c.name)))]
     campaign: Vec<String>,
     /// Run the conformance case of each defect instead, in each world.
-    #[arg(long, conflicts_with = "report")]
+    #[arg(long, conflicts_with_all = ["campaign", "report"])]
     cases: bool,
     /// Run the campaigns on the golden model and on the engine without a defect: they find nothing.
     #[arg(long, conflicts_with_all = ["names", "cases", "report"])]

@@ -199,8 +199,10 @@ impl Logic for SqTermsOf {
         let following = state.incarnation + 1;
         let is_noted = following == departed.incarnation;
         out.next_incarnation = if is_noted { following + 1 } else { following };
-        // the timer begins anew while something granted has not left, or nothing that is to be sent again has
-        let anew = !state.rewind & (departed.round == state.round);
+        // the timer begins anew while something granted has not left, nothing that is to be sent again has, or all that is
+        // outstanding is to be
+        let is_current = departed.round == state.round;
+        let anew = !state.rewind & is_current & (state.inflight != state.resend);
         out.waits = !known | !has_left(departed.latest, state) | !anew;
         // an ACK timeout of code n is 4 * 2^n ticks
         out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
