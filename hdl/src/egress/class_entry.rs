@@ -3,8 +3,8 @@
 //! * Data goes to the data queue of its class, a CNP to the control queue. An acknowledgement goes to the control queue while no
 //!   response to a READ or an atomic stands in the data queue of its class; else to that, behind them: a requester takes one that
 //!   passed READ responses as a sign that they were lost (IB1 9.7.5.1.4). It may pass an older acknowledgement, which says less.
-//!   An acknowledgement or a CNP of which the control queue may not have room for all goes to the data queue too, and counts there
-//!   as a response. That queue has room for all that is under way when its class closes, unless it had closed before
+//!   An acknowledgement or a CNP of which the control queue may not have room for all goes to the data queue too. That queue has
+//!   room for all that is under way when its class closes, unless it had closed before
 //!   ([`ClassGate`](super::class_gate::ClassGate)).
 //! * A beat is taken while its queue has room, and some stays free ([`ClassEgress`](super::class_egress::ClassEgress)). A queue that is full holds up what comes behind, whatever its class.
 //!
@@ -36,7 +36,7 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     pub queue: Signal<Out, Bits<4>>,
     /// The last beat of a request leaves.
     pub request: Signal<Out, Bit>,
-    /// Classes whose data queue holds a response to a READ or an atomic, or what had no room beside data.
+    /// Classes whose data queue holds a response to a READ or an atomic.
     pub responds: Signal<Out, Bits<CLASSES>>,
     /// Room for a beat that leaves in this cycle.
     pub reserve: Signal<Out, Valid<Space>>,
@@ -49,7 +49,7 @@ pub struct ClassEntry<const W: usize, const K: usize> {
     scarce: Reg<Bits<CLASSES>>,
     inside: Reg<Bit>,
     begun: Dff<Bits<4>>,
-    /// Beats in each data queue, and of these up to the last one of a response, or the first one of what had no room beside data.
+    /// Beats in each data queue, and of these up to the last one of a response.
     level: [Reg<Bits<16>>; CLASSES],
     to_response: [Reg<Bits<16>>; CLASSES],
     /// There are such.
@@ -85,8 +85,6 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
         }
         scarce = next_scarce;
         let beside = mark.cnp | (mark.ack & !follows);
-        // as a response it holds later acknowledgements until the data queue has room for them
-        let spills = beside & lacks_room & !inside;
         let mut chosen = mark.packet_class.resize::<4>();
         if beside & !lacks_room {
             chosen = mark.packet_class.resize::<4>() | CONTROL;
@@ -119,7 +117,7 @@ impl<const W: usize, const K: usize> Logic for ClassEntry<W, K> {
         let mut some = bits::<CLASSES>(0);
         for c in 0..CLASSES {
             let pushes = fire & (chosen == c);
-            let responds = pushes & ((mark.response & !mark.ack) | spills);
+            let responds = pushes & mark.response & !mark.ack;
             let more = level[c] + 1;
             if pushes & !pop.bit(c) {
                 level[c] = more;

@@ -11,7 +11,7 @@
 //!
 //! An acknowledgement goes to the control queue, or behind responses that stand in the data queue
 //! ([`class_entry`](super::class_entry)). It waits while that one has no room; a part of that of data is for it. A CNP goes to the
-//! control queue. What finds no room there goes to the data queue, and counts as a response in it. Of a flood of acknowledgements
+//! control queue. What finds no room there goes to the data queue. Of a flood of acknowledgements
 //! ([`ack_share`](super::ack_share)) all wait.
 //!
 //! Latency: a cycle from `room`, `shut` and `no_acks`, two from `ahead`; `cnps_wait` a cycle more. The bound has what starts until they are seen.

@@ -118,7 +118,6 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
             let (class, control) = (current.class as usize, to >= CLASSES);
             assert_eq!(to % CLASSES, class);
             let stands = held[class].iter().any(|&response| response);
-            let mut spills = false;
             // what left in the latest cycles may not be known
             let beside = CLASSES + class;
             let scarce = ROOM - held[beside].len() - left[beside] < SCARCE + 2;
@@ -126,7 +125,6 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
                 first if rest < current.beats => assert_eq!(first, to, "one frame, one queue"),
                 _ if current.cnp && control => {}
                 _ if (current.cnp || current.ack && !stands) && scarce && !control => {
-                    spills = true;
                     counts[4] += 1;
                 }
                 _ if current.ack && control => {
@@ -141,7 +139,7 @@ fn each_frame_goes_to_its_queue_when_that_has_room() {
                 _ => assert!(!control && !current.cnp),
             }
             counts[2] += 1;
-            held[to].push_back(current.response && !current.ack || spills);
+            held[to].push_back(current.response && !current.ack);
             frame = (rest > 1).then_some((current, rest - 1));
             if rest == 1 {
                 of_frame = None;
