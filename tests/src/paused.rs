@@ -90,13 +90,7 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
             scene.pair.b.write32(register, value);
         }
         let is_fast = around == World::Fast;
-        // Then requests of A wait longer than its timers; their answers do not, as B is never asked to pause.
         let has_short_timers = is_fast && rng.bool();
-        let paused = if has_short_timers {
-            &SIDES[..1]
-        } else {
-            &SIDES
-        };
         let mut flood = Flood::new(&mut scene, &mut rng);
         let lines = rng.u32(3..=8);
         for line in 0..lines {
@@ -115,7 +109,7 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
             };
             scene.add([2 + line, 2 + lines - 1 - line], shape, rng.u64(..));
         }
-        go_on(&mut scene, &mut flood, paused, cycles, &mut rng);
+        go_on(&mut scene, &mut flood, has_short_timers, cycles, &mut rng);
         let tally = scene.tally();
         Soaked {
             rounds: 1,
@@ -332,9 +326,14 @@ impl Held {
     }
 }
 
-/// `cycles` cycles in which classes of the cards of `paused` are to pause, and until all is at rest.
-fn go_on(scene: &mut Scene, flood: &mut Flood, paused: &[Side], cycles: u64, rng: &mut Rng) {
-    let has_short_timers = paused.len() == 1;
+/// `cycles` cycles in which classes are to pause, and until all is at rest.
+fn go_on(scene: &mut Scene, flood: &mut Flood, has_short_timers: bool, cycles: u64, rng: &mut Rng) {
+    // Requests of A wait longer than its short timers; their answers do not, as B is never asked to pause then.
+    let paused = if has_short_timers {
+        &SIDES[..1]
+    } else {
+        &SIDES
+    };
     scene.open_all();
     let mut held: Vec<Held> = Vec::new();
     let end = scene.now + cycles;

@@ -33,7 +33,7 @@ const DOMAIN: u32 = 0x660;
 pub(super) const BYTES: usize = 1 << 17;
 /// Log2 of its rings: queues, completion queue. Large ones hold what is flushed for long, and every completion for a while.
 const RINGS: [(u8, u8); 2] = [(4, 5), (7, 9)];
-/// Log2 of its event queue, which nobody empties: a small one is full after a few events.
+/// Log2 of its event queue, which it does not empty: a small one is full after a few events.
 const EVENTS: [u8; 2] = [2, 5];
 /// Bytes of a WQE of its shared receive queue, and of the entry for its number.
 const SRQ_BYTES: usize = SLOT_BYTES + size_of::<u16>();

@@ -6,6 +6,9 @@ use super::defect::{Defect, change};
 const SECOND_READING: &str =
     "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent | is_local);";
 
+/// A timer begins anew, as packets wait.
+const TIMER_WAITS: &str = "out_d[SqTerms_waits] = !known | !(has_left_all & (departed[Departed_round +: 2] == state[SqState_round +: 2])) | none_left;";
+
 /// Those of all but classes.
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
@@ -337,21 +340,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         name: "timer_of_what_waits",
         what: "Retries are used up by packets that have not left",
         case: Some("pause_takes_no_time"),
-        changes: &[change(
-            "sq_terms",
-            "out_d[SqTerms_waits] = !known | !has_left_all | !anew;",
-            "1'b0",
-        )],
+        changes: &[change("sq_terms", TIMER_WAITS, "1'b0")],
     },
     Defect {
         name: "timer_of_a_go_back",
         what: "Retries are used up by packets that are to be sent again and wait for their rate or class",
         case: Some("rate_limit_of_what_is_sent_again"),
-        changes: &[change(
-            "sq_terms",
-            "out_d[SqTerms_waits] = !known | !has_left_all | !anew;",
-            "!known | !has_left_all",
-        )],
+        changes: &[change("sq_terms", TIMER_WAITS, "!known | !has_left_all")],
     },
     Defect {
         name: "entries_written_over",

@@ -49,15 +49,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     tools::ensure_present(tools::ENGINE)?;
     let model = engine().map_err(anyhow::Error::msg)?;
     let time = Duration::from_secs(args.seconds);
-    let asked = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);
+    let is_asked = |asked: &[String], name| asked.is_empty() || asked.iter().any(|it| it == name);
     let chosen: Vec<Numbered> = (1..)
         .zip(defects())
-        .filter(|(_, d)| asked(d.name))
+        .filter(|(_, d)| is_asked(&args.names, d.name))
         .collect();
-    let names = &args.campaign;
     let campaigns: Vec<&Campaign> = CAMPAIGNS
         .iter()
-        .filter(|c| names.is_empty() || names.iter().any(|name| name == c.name))
+        .filter(|c| is_asked(&args.campaign, c.name))
         .collect();
     match args {
         Args { sound: true, .. } => sound(model, &campaigns, time),

@@ -97,7 +97,7 @@ payload! {
         unflushed: Bit,
         /// Timeout: the timer is the one that runs.
         timed_out: Bit,
-        /// Timeout: packets that were granted have not left yet, or nothing that is to be sent again has.
+        /// Timeout: packets that were granted have not left yet, or all that is outstanding is still to be sent again.
         waits: Bit,
         /// Timeout: the latest packet left less than a timeout ago.
         recent: Bit,

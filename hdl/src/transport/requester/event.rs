@@ -158,8 +158,8 @@ payload! {
         stall_psn: Bits<24>,
         /// Execution goes back to the oldest message when `retire` reports.
         rewind: Bit,
-        /// Raised when execution goes back: packets of another round are not sent any more, and what left of one does not count as
-        /// sent again.
+        /// Raised when execution goes back: packets of another round are not sent any more, and the timer does not count those that
+        /// left.
         round: Bits<2>,
         /// A timer runs.
         timer_on: Bit,

@@ -199,11 +199,9 @@ impl Logic for SqTermsOf {
         let following = state.incarnation + 1;
         let is_noted = following == departed.incarnation;
         out.next_incarnation = if is_noted { following + 1 } else { following };
-        // the timer begins anew while something granted has not left, nothing that is to be sent again has, or all that is
-        // outstanding is to be
-        let is_current = departed.round == state.round;
-        let anew = !state.rewind & is_current & (state.inflight != state.resend);
-        out.waits = !known | !has_left(departed.latest, state) | !anew;
+        // the timer begins anew while something granted has not left, or all that is outstanding is still to be sent again
+        let none_left = state.rewind | (state.inflight == state.resend);
+        out.waits = !known | !has_left(departed, state) | none_left;
         // an ACK timeout of code n is 4 * 2^n ticks
         out.recent = since.bit(35) | !(since.slice::<34>(2) >> image.timeout).any();
         out.timed_out = state.timer_on & (sq_event.generation == state.timer_generation);
@@ -253,15 +251,15 @@ fn is_idle(kind: SqEventKind, count: Bits<16>, state: SqState) -> Bit {
     !state.executing & none
 }
 
-/// All that was granted has left: of a packet whose payload could not be read, and of those behind it, none counts.
+/// All that was granted has left, in this round: of a packet whose payload could not be read, and of those behind it, none counts.
 #[kernel_fn]
-fn has_left(latest: Bits<24>, state: SqState) -> Bit {
+fn has_left(departed: Departed, state: SqState) -> Bit {
     let all = if state.stall {
-        !(latest - state.stall_psn).bit(23)
+        !(departed.latest - state.stall_psn).bit(23)
     } else {
-        latest == state.next_psn
+        departed.latest == state.next_psn
     };
-    all
+    all & (departed.round == state.round)
 }
 
 /// Bits of what a message counts at its rate: a READ is short, and of a packet its headers count too.
