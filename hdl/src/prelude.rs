@@ -30,6 +30,7 @@ pub use crate::cell::rotate::Rotate;
 pub use crate::cell::skid::Skid;
 pub use crate::cell::skid_ram::SkidRam;
 pub use crate::cell::slice::Slice;
+pub use crate::cell::swept_ram::SweptRam;
 pub use crate::cell::zero::Zero;
 // Named: it stands over the macro of the same name in the glob above.
 pub use crate::describe;

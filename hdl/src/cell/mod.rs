@@ -27,4 +27,5 @@ mod shared_sums;
 pub mod skid;
 pub mod skid_ram;
 pub mod slice;
+pub mod swept_ram;
 pub mod zero;

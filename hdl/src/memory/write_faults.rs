@@ -95,15 +95,12 @@ pub struct WriteFaults<const Q: usize> {
     op_1: Dff<MarkOp>,
     op_2: Dff<MarkOp>,
     /// The same words, for `look`.
-    copy: Ram<WriteMarks, Q>,
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
+    copy: SweptRam<WriteMarks, Q>,
     /// Which queue pair is visited next.
     round: Reg<Bits<Q>>,
     failures: Deep<WriteOwner, Q>,
     no_op: Zero<MarkOp>,
     no_mark: Zero<WriteMark>,
-    no_marks: Zero<WriteMarks>,
 }
 
 impl<const Q: usize> Logic for WriteFaults<Q> {
@@ -189,14 +186,7 @@ impl<const Q: usize> Logic for WriteFaults<Q> {
         copy.we = table.x_valid;
         copy.waddr = table.x_addr;
         copy.wdata = next;
-        if !swept {
-            copy.we = true;
-            copy.waddr = sweep;
-            copy.wdata = no_marks;
-            sweep = sweep + 1;
-            swept = sweep.all();
-        }
-        ready = swept & table.ready;
+        ready = copy.ready & table.ready;
         copy.re = true;
         copy.raddr = look.low::<Q>();
         marks = copy.rdata;

@@ -90,20 +90,15 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     /// What the send side says, in its order.
     changes: Bypass<QpChange, Q>,
     muted: Rmw<Bits<1>, Q>,
-    send_cqs: Ram<Bits<16>, Q>,
-    addresses: Ram<CqAddress, C>,
+    send_cqs: SweptRam<Bits<16>, Q>,
+    addresses: SweptRam<CqAddress, C>,
     out: Deep<EqEvent, Q>,
-    sweep_q: Reg<Bits<Q>>,
-    swept_q: Reg<Bit>,
-    sweep_c: Reg<Bits<C>>,
-    swept_c: Reg<Bit>,
     item: Dff<QpChange>,
     item_x: Dff<QpChange>,
     entered: Reg<Bit>,
     /// `out` has room for all that is under way.
     room: Reg<Bit>,
     no_change: Zero<QpChange>,
-    no_address: Zero<CqAddress>,
     no_event: Zero<EqEvent>,
 }
 
@@ -125,24 +120,10 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         send_cqs.we = sq_we;
         send_cqs.waddr = sq_qpn;
         send_cqs.wdata = sq_cqn;
-        if !swept_q {
-            send_cqs.we = true;
-            send_cqs.waddr = sweep_q;
-            send_cqs.wdata = bits::<16>(0);
-            sweep_q = sweep_q + 1;
-            swept_q = sweep_q.all();
-        }
         addresses.we = cq.valid;
         addresses.waddr = cq.payload.cqn.low::<C>();
         copy!(addresses.wdata <= cq.payload; open, eqn);
-        if !swept_c {
-            addresses.we = true;
-            addresses.waddr = sweep_c;
-            addresses.wdata = no_address;
-            sweep_c = sweep_c + 1;
-            swept_c = sweep_c.all();
-        }
-        ready = swept_q & swept_c & muted.ready;
+        ready = send_cqs.ready & addresses.ready & muted.ready;
 
         // the send side: a command, or a failure
         changes.s.valid = sq_failed | (answered & command_set);

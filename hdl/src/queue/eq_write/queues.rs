@@ -40,14 +40,11 @@ pub struct EqQueues<const E: usize> {
     /// All queues are closed after reset.
     pub ready: Signal<Out, Bit>,
 
-    table: Ram<EqState, E>,
+    table: SweptRam<EqState, E>,
     images: Ram<EqCtx, E>,
-    sweep: Reg<Bits<E>>,
-    swept: Reg<Bit>,
     kept: Reg<Bit>,
     store: Dff<EqState>,
     queue: Dff<EqFound>,
-    no_state: Zero<EqState>,
 }
 
 impl<const E: usize> Logic for EqQueues<E> {
@@ -68,16 +65,10 @@ impl<const E: usize> Logic for EqQueues<E> {
         table.raddr = read_eqn;
         kept = keep;
         store = state;
-        table.we = kept | !swept;
+        table.we = kept;
         table.waddr = eqn;
         table.wdata = store;
-        if !swept {
-            table.waddr = sweep;
-            table.wdata = no_state;
-            sweep = sweep + 1;
-            swept = sweep.all();
-        }
-        ready = swept;
+        ready = table.ready;
 
         let late = now - table.rdata.deadline;
         if load {

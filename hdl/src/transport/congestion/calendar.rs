@@ -61,17 +61,14 @@ pub struct Calendar<const Q: usize, const W: usize> {
 
     gaps: Gap,
     wheel: Wheel<Q, W>,
-    table: Ram<PaceState, Q>,
+    table: SweptRam<PaceState, Q>,
     orders: PaceMerge,
     /// Queue pairs that may start: with 8 of 32 no more are chosen, and 7 are on their way here.
     out: Fifo<Bits<16>, 5>,
     product: Product<17, 31, 48>,
     no_op: Zero<PaceOp>,
-    no_state: Zero<PaceState>,
 
     now: Reg<Bits<32>>,
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
     walk: Reg<Bits<Q>>,
     walks: Reg<Bit>,
     /// Slots that have come: their turns were begun.
@@ -143,7 +140,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         if !now.low::<10>().any() {
             walks = true;
         }
-        let stands = swept & wheel.ready;
+        let stands = table.ready & wheel.ready;
         ready = stands;
 
         // candidate: nothing overtakes what changes the same queue pair
@@ -262,13 +259,6 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         table.wdata = state_6;
         if (op_6.kind == PaceKind::Order) & over & age_6.slice::<19>(12).any() {
             table.wdata.start = (now_6 - 4096).resize::<40>() << 8;
-        }
-        if !swept {
-            sweep = sweep + 1;
-            swept = sweep.all();
-            table.we = true;
-            table.waddr = sweep;
-            table.wdata = no_state;
         }
         gaps.done = valid_6 & (op_6.kind == PaceKind::Unplan);
         gaps.planned = planned_6;

@@ -25,10 +25,8 @@ pub struct Choice<const Q: usize> {
     pub ready: Signal<Out, Bit>,
 
     /// Queue pairs of Swift, for the stream and for the feedback.
-    chosen: Ram<Bit, Q>,
-    chosen_too: Ram<Bit, Q>,
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
+    chosen: SweptRam<Bit, Q>,
+    chosen_too: SweptRam<Bit, Q>,
     holds: Reg<Bit>,
     held: Dff<CongestionEvent>,
     /// Cycles for which a Reset waits.
@@ -70,7 +68,7 @@ impl<const Q: usize> Logic for Choice<Q> {
             waits = waits - 1;
         }
         // behind a Reset the tables are written first
-        let takes = swept & (!holds | (done & !resets));
+        let takes = chosen.ready & (!holds | (done & !resets));
         s.ready = takes;
         if takes {
             holds = s.valid;
@@ -83,20 +81,15 @@ impl<const Q: usize> Logic for Choice<Q> {
         chosen.raddr = s.payload.qpn.low::<Q>();
         chosen_too.re = true;
         chosen_too.raddr = feedback.payload.qpn.low::<Q>();
-        let writes = resets | !swept;
-        let at = if swept { held.qpn.low::<Q>() } else { sweep };
-        let is_swift = swept & held.packet.any();
-        chosen.we = writes;
+        let at = held.qpn.low::<Q>();
+        let is_swift = held.packet.any();
+        chosen.we = resets;
         chosen.waddr = at;
         chosen.wdata = is_swift;
-        chosen_too.we = writes;
+        chosen_too.we = resets;
         chosen_too.waddr = at;
         chosen_too.wdata = is_swift;
-        if !swept {
-            sweep = sweep + 1;
-            swept = sweep.all();
-        }
-        ready = swept;
+        ready = chosen.ready;
 
         came = feedback.valid;
         came_event = feedback.payload;

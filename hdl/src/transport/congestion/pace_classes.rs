@@ -37,10 +37,7 @@ pub struct PaceClasses<const Q: usize> {
     /// The table is swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    table: Ram<PaceClass, Q>,
-    no_class: Zero<PaceClass>,
-    swept: Reg<Bit>,
-    sweep: Reg<Bits<Q>>,
+    table: SweptRam<PaceClass, Q>,
     paced_q: Dff<Bit>,
     quantum_q: Dff<Bits<8>>,
     long_q: Dff<Bits<32>>,
@@ -89,16 +86,10 @@ impl<const Q: usize> Logic for PaceClasses<Q> {
     fn update(&mut self) {
         table.re = true;
         table.raddr = qpn.low::<Q>();
-        table.we = paced_valid | !swept;
+        table.we = paced_valid;
         table.waddr = paced_qpn.low::<Q>();
         table.wdata = pace_class;
-        if !swept {
-            sweep = sweep + 1;
-            swept = sweep.all();
-            table.waddr = sweep;
-            table.wdata = no_class;
-        }
-        ready = swept;
+        ready = table.ready;
 
         let found = table.rdata;
         paced_q = found.paced;

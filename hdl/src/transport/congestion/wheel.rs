@@ -27,11 +27,9 @@ pub struct Wheel<const Q: usize, const W: usize> {
     /// All slots are empty after reset.
     pub ready: Signal<Out, Bit>,
 
-    slots: Ram<WheelSlot, W>,
+    slots: SweptRam<WheelSlot, W>,
     next: Ram<Bits<16>, Q>,
     no_slot: Zero<WheelSlot>,
-    swept: Reg<Bit>,
-    sweep: Reg<Bits<W>>,
     /// Slots that have come.
     turned: Reg<Bits<26>>,
     // the operation, when its slot is known
@@ -110,16 +108,10 @@ impl<const Q: usize, const W: usize> Logic for Wheel<Q, W> {
         wrote = writes;
         wrote_slot = slot_2;
         wrote_word = word;
-        slots.we = writes | !swept;
+        slots.we = writes;
         slots.waddr = slot_2;
         slots.wdata = word;
-        if !swept {
-            sweep = sweep + 1;
-            swept = sweep.all();
-            slots.waddr = sweep;
-            slots.wdata = no_slot;
-        }
-        ready = swept;
+        ready = slots.ready;
 
         // the last of a list points to what comes behind it
         let joins = turn_2 & found.held;

@@ -37,14 +37,11 @@ pub struct Departures<const Q: usize> {
     table: Rmw<Departed, Q>,
     leaving: Delay<Departure, 2>,
     /// The same once more, to look up.
-    copy: Ram<Departed, Q>,
+    copy: SweptRam<Departed, Q>,
     /// The tick behind that of the latest packet.
-    times: Ram<Bits<36>, Q>,
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
+    times: SweptRam<Bits<36>, Q>,
     found: Dff<Departed>,
     since_q: Dff<Bits<36>>,
-    nothing: Zero<Departed>,
 }
 
 impl<const Q: usize> Logic for Departures<Q> {
@@ -74,18 +71,12 @@ impl<const Q: usize> Logic for Departures<Q> {
         table.write = true;
         table.result = mark;
 
-        sweep = sweep + 1;
-        if sweep.all() {
-            swept = true;
-        }
-        let marks = table.x_valid | !swept;
-        let place = if swept { table.x_addr } else { sweep };
-        copy.we = marks;
-        copy.waddr = place;
-        copy.wdata = if swept { mark } else { nothing };
-        times.we = marks;
-        times.waddr = place;
-        times.wdata = if swept { tick + 1 } else { bits::<36>(0) };
+        copy.we = table.x_valid;
+        copy.waddr = table.x_addr;
+        copy.wdata = mark;
+        times.we = table.x_valid;
+        times.waddr = table.x_addr;
+        times.wdata = tick + 1;
         times.re = true;
         times.raddr = qpn.low::<Q>();
         since_q = tick - times.rdata;
@@ -94,6 +85,6 @@ impl<const Q: usize> Logic for Departures<Q> {
         copy.raddr = qpn.low::<Q>();
         found = copy.rdata;
         departed = found;
-        ready = table.ready & swept;
+        ready = table.ready & copy.ready & times.ready;
     }
 }

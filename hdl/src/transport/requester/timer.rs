@@ -29,11 +29,9 @@ pub struct Timer<const Q: usize> {
     pub now: Signal<Out, Bits<36>>,
     /// Timeout events.
     pub m: StreamOut<SqEvent>,
-    table: Ram<TimerEntry, Q>,
+    table: SweptRam<TimerEntry, Q>,
     prescale: Reg<Bits<TICK_LOG>>,
     tick: Reg<Bits<36>>,
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
     // order: length of time, then deadline
     valid_1: Reg<Bit>,
     order_1: Dff<TimerSet>,
@@ -91,22 +89,12 @@ impl<const Q: usize> Logic for Timer<Q> {
         entry_2.generation = order_1.generation;
         entry_2.deadline = tick + ticks_1;
 
-        // the table is cleared after reset, then takes orders
-        if !swept {
-            sweep = sweep + 1;
-            swept = sweep.all();
-        }
-        table.we = valid_2 | !swept;
-        table.waddr = sweep;
+        table.we = valid_2;
+        table.waddr = qpn_2.low::<Q>();
         table.wdata = entry_2;
-        if swept {
-            table.waddr = qpn_2.low::<Q>();
-        } else {
-            table.wdata.on = false;
-        }
 
         // walk
-        let step = swept & out.s.ready;
+        let step = table.ready & out.s.ready;
         table.re = step;
         table.raddr = walk;
         if step {

@@ -47,11 +47,8 @@ pub struct WqeContext<const Q: usize> {
 
     images: Ram<SqCtx, Q>,
     paths: Ram<Bits<2>, Q>,
-    handles: Ram<Handle, Q>,
-    /// The address handle that the sweep after reset clears: none of a former owner is left.
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
-    no_handle: Zero<Handle>,
+    /// Of a former owner none is left.
+    handles: SweptRam<Handle, Q>,
     path_marks: PathMarks<Q>,
     handle_marks: PathMarks<Q>,
     valid_1: Reg<Bit>,
@@ -86,14 +83,10 @@ impl<const Q: usize> Logic for WqeContext<Q> {
             pd: av_image.pd,
         };
         // the sweep of `command` is as long, and no command comes before
-        assert!(!ah_we | swept, "an address handle is written in the sweep");
-        if !swept {
-            handles.we = true;
-            handles.waddr = sweep;
-            handles.wdata = no_handle;
-            sweep += 1;
-            swept = sweep.all();
-        }
+        assert!(
+            !ah_we | handles.ready,
+            "an address handle is written in the sweep"
+        );
         path_marks.we = av_we;
         path_marks.number = image_qpn;
         path_marks.av = av_image;

@@ -52,11 +52,9 @@ pub struct AckHold<const Q: usize> {
     token: Dff<AckToken>,
     /// The token before it was queued when it came, and is of the same queue pair.
     follows: Dff<Bit>,
-    /// Of each queue pair: tokens queued before its latest one, modulo 2^16.
-    latest: Ram<Bits<16>, Q>,
+    /// Of each queue pair: tokens queued before its latest one, modulo 2^16 and inverted, so that 0 is of none.
+    latest: SweptRam<Bits<16>, Q>,
     /// It is written after reset; until then no token is taken.
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
     /// Tokens queued before the latest one with `reply`, modulo 2^16.
     #[init(Reg::new(0xffff_u64.into()))]
     reply: Reg<Bits<16>>,
@@ -99,8 +97,9 @@ impl<const Q: usize> Logic for AckHold<Q> {
         // the token: past the queue, or into it; a few places are left for outcomes that come before their token
         // the latest one of its queue pair is from `left` on and before `queued`: two comparisons side by side, where a
         // difference and its comparison would follow each other
-        let from = latest.rdata >= left.low::<16>();
-        let until = latest.rdata < queued.low::<16>();
+        let last = !latest.rdata;
+        let from = last >= left.low::<16>();
+        let until = last < queued.low::<16>();
         let turned = queued.bit(16) ^ left.bit(16);
         let queues = (from & until) | (turned & (from | until));
         let waits = token.completes | follows | queues | (token.reply & reply_waits);
@@ -108,7 +107,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         let enters = there & waits & room;
         let may_pass = out.s.ready & (!turn | !offers);
         let passes = there & !waits & may_pass;
-        let free = swept & (!there | enters | passes);
+        let free = latest.ready & (!there | enters | passes);
         s.ready = free;
         if free {
             there = s.valid;
@@ -119,14 +118,7 @@ impl<const Q: usize> Logic for AckHold<Q> {
         latest.raddr = s.payload.qpn.low::<Q>();
         latest.we = enters;
         latest.waddr = token.qpn.low::<Q>();
-        latest.wdata = queued.low::<16>();
-        if !swept {
-            latest.we = true;
-            latest.waddr = sweep;
-            latest.wdata = bits::<16>(0xffff);
-            sweep += 1;
-            swept = sweep.all();
-        }
+        latest.wdata = !queued.low::<16>();
         queue.s.valid = enters;
         queue.s.payload = token;
         let after_reply = (reply - left.low::<16>()) < queue.level;

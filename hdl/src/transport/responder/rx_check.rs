@@ -71,10 +71,8 @@ pub struct RxCheck<const Q: usize, const K: usize, const D: usize> {
 
     images: Ram<RqImage, Q>,
     /// A bit each: no block RAM for some hundred of them.
-    #[init(Ram::new(if Q > 9 { Style::Block } else { Style::Distributed }))]
-    exist: Ram<Bits<1>, Q>,
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
+    #[init(SweptRam::new(if Q > 9 { Style::Block } else { Style::Distributed }))]
+    exist: SweptRam<Bits<1>, Q>,
     out_stage: Hold<RqRequest>,
     response_fifo: Fifo<Response, 5>,
     order_fifo: Fifo<Bit, 6>,
@@ -231,14 +229,7 @@ impl<const Q: usize, const K: usize, const D: usize> Logic for RxCheck<Q, K, D> 
         exist.we = known_we;
         exist.waddr = known_qpn;
         exist.wdata = bits::<1>(0).replace_bit(0, known);
-        if !swept {
-            exist.we = true;
-            exist.waddr = sweep;
-            exist.wdata = bits::<1>(0);
-            sweep += 1;
-            swept = sweep.all();
-        }
-        ready = swept;
+        ready = exist.ready;
 
         let room = out_stage.s.ready & response_fifo.s.ready & order_fifo.s.ready;
         let go = room & !(v3 & split & !second);

@@ -78,11 +78,9 @@ pub struct Track<const Q: usize> {
     controls: Fifo<TrackControl, Q>,
     places: PlaceQueue<5>,
     wqes: Fifo<RqRead, 5>,
-    states: Ram<TrackState, Q>,
+    states: SweptRam<TrackState, Q>,
     images: Ram<TrackImage, Q>,
     ring: ReadRing<Q>,
-    sweep: Reg<Bits<Q>>,
-    swept: Reg<Bit>,
     /// The output queues have room for all that is under way.
     room: Reg<Bit>,
 
@@ -104,7 +102,6 @@ pub struct Track<const Q: usize> {
     d_slot: Dff<Bits<16>>,
     d_terms: Dff<TrackTerms>,
     rules: TrackRules,
-    empty: Zero<TrackState>,
     e_valid: Reg<Bit>,
     e: Dff<Place>,
     e_read: Reg<Bit>,
@@ -146,7 +143,7 @@ impl<const Q: usize> Logic for Track<Q> {
         );
 
         // A: an event enters if nothing before it may change its queue pair
-        room = swept & !places.level.slice::<2>(4).any() & !wqes.level.slice::<2>(4).any();
+        room = states.ready & !places.level.slice::<2>(4).any() & !wqes.level.slice::<2>(4).any();
         let b_at = b.qpn.low::<Q>();
         let c_at = c.qpn.low::<Q>();
         let d_at = d.qpn.low::<Q>();
@@ -254,13 +251,6 @@ impl<const Q: usize> Logic for Track<Q> {
         states.we = d_changes;
         states.waddr = d.qpn.low::<Q>();
         states.wdata = rules.next_state;
-        if !swept {
-            sweep = sweep + 1;
-            swept = sweep.all();
-            states.we = true;
-            states.waddr = sweep;
-            states.wdata = empty;
-        }
         images.we = image_we;
         images.waddr = image_qpn;
         copy!(images.wdata <= image; sq_base, sq_log, pd, mtu);
@@ -277,6 +267,6 @@ impl<const Q: usize> Logic for Track<Q> {
         activity.busy = waits | moving | (places.level != 0);
         activity.moved = places.m.valid & m.ready;
         activity.level = places.level;
-        ready = swept;
+        ready = states.ready;
     }
 }
