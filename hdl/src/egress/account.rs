@@ -36,16 +36,11 @@ impl Logic for Account {
         let sum = credit + quantum;
         rich = !credit.bit(15);
         near = !sum.bit(15);
-        let mut next = credit;
-        if refill {
-            next = sum;
-            if !credit.bit(15) {
-                next = quantum;
-            }
-        }
-        if charged {
-            next = next - charge.resize::<16>();
-        }
-        credit = next;
+        // `refill` comes late: what it chooses between is there
+        let spent = if charged { charge.resize::<16>() } else { 0 };
+        let filled = if credit.bit(15) { sum } else { quantum };
+        let with = filled - spent;
+        let without = credit - spent;
+        credit = if refill { with } else { without };
     }
 }

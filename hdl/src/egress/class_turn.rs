@@ -47,7 +47,8 @@ pub struct ClassTurn<const N: usize> {
     arbiter: Arbiter<N>,
     account: [Account; N],
     strict: Reg<Bits<N>>,
-    shut: Reg<Bits<N>>,
+    /// Others that are not paused.
+    able: Reg<Bits<N>>,
     /// Strict queues that may start.
     may_strict: Reg<Bits<N>>,
     /// Others.
@@ -80,7 +81,7 @@ impl<const N: usize> Logic for ClassTurn<N> {
             zero = zero.replace_bit(i, !weight[i].any());
         }
         strict = zero;
-        let refill = !(ready & !shut & !strict & rich).any();
+        let refill = !(ready & able & rich).any();
         for i in 0..N {
             account[i].weight = weight[i];
             account[i].refill = refill;
@@ -88,7 +89,7 @@ impl<const N: usize> Logic for ClassTurn<N> {
             account[i].charge = charge;
         }
         // queues that may start in the next cycle
-        shut = pause;
+        able = !zero & !pause;
         share = rich;
         if refill {
             share = near;

@@ -53,6 +53,8 @@ pub struct RqFetch<const W: usize, const Q: usize> {
     under_way: Fifo<Part, 9>,
     /// The head of the WQE is asked for.
     wrapped: Reg<Bit>,
+    /// Slots behind it.
+    rest: Dff<Bits<4>>,
     /// A slot left in the cycle before: the taker's ready is deep.
     freed: Reg<Bit>,
     slot: Dff<Bits<512>>,
@@ -90,11 +92,11 @@ impl<const W: usize, const Q: usize> Logic for RqFetch<W, Q> {
         forward!(s <= number.s);
         forward!(numbers <= number.numbers);
         let wqe = number.m.payload;
-        let whole = wrapped | (wqe.slots == wqe.head);
+        let whole = wrapped | !wqe.wraps;
         let mut part = wqe.head;
         let mut addr = wqe.addr;
         if wrapped {
-            part = wqe.slots - wqe.head;
+            part = rest;
             addr = wqe.base;
         }
         let needed = part.resize::<9>();
@@ -105,6 +107,7 @@ impl<const W: usize, const Q: usize> Logic for RqFetch<W, Q> {
         number.m.ready = skid.s.ready & room & whole;
         if go {
             wrapped = !whole;
+            rest = wqe.slots - wqe.head;
         }
         // a number is read when no WQE is
         let asks = number.ask.valid & under_way.s.ready & !reads;

@@ -31,6 +31,8 @@ payload! {
         slots: Bits<4>,
         /// Of these, slots read at `addr`; the ring wraps behind them.
         head: Bits<4>,
+        /// It does: these are fewer.
+        wraps: Bit,
         /// Address of the ring, where the others are read.
         base: Bits<64>,
         /// It has no number: its slots count as failed.
@@ -150,7 +152,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
         // its address
         if found_ready {
             found_valid = leaves & head.list;
-            copy!(found <= head; addr, slots, head, base);
+            copy!(found <= head; addr, slots, head, wraps, base);
             found.lost = false;
             place = bits::<16>(0);
             if head.shared {
@@ -176,7 +178,7 @@ impl<const Q: usize> Logic for RqNumber<Q> {
         m.payload = found;
         m.payload.addr = found.addr + distance.resize::<64>();
         if !found_valid {
-            copy!(m.payload <= s.payload; addr, slots, head, base);
+            copy!(m.payload <= s.payload; addr, slots, head, wraps, base);
             m.payload.lost = false;
         }
     }

@@ -116,6 +116,27 @@ fn sixteen_rates_of_all_sizes() {
     keeps::<4, 6>(8192, 400_000);
 }
 
+/// An acknowledgement or a doorbell has a queue pair ask again while its WQE is read: that takes nothing of its rate.
+#[test]
+fn asking_beside_a_grant_costs_no_time() {
+    let mut rig = Rig::new::<4, 6>(false);
+    rig.scheduler.size = 4096;
+    rig.scheduler.asks = true;
+    for qpn in 0..4 {
+        // a grant in 630 to 820 cycles
+        rig.set_rate(qpn, Some(10_000 + 1000 * u32::from(qpn)));
+        rig.scheduler.push(qpn, 0, true);
+    }
+    rig.run(100_000);
+    for (queue, rate) in rig.scheduler.queues[..4].iter().zip((10..).map(f64::from)) {
+        let seen = queue.bytes as f64 * 2.0 / (queue.latest - queue.first) as f64;
+        assert!(
+            (0.99..1.01).contains(&(seen / rate)),
+            "{seen} at {rate} Gb/s"
+        );
+    }
+}
+
 #[test]
 fn the_largest_build_keeps_every_rate() {
     keeps::<14, 10>(1024, 6_000_000);

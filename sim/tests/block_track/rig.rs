@@ -207,6 +207,7 @@ impl Rig {
                 ("addr", read.addr),
                 ("slots", read.slots),
                 ("head", read.head),
+                ("wraps", (read.head < read.slots).into()),
                 ("base", read.base),
                 ("list", 1),
             ];

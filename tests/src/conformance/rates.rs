@@ -20,6 +20,7 @@ cases! {
     rate_limit_of_short_messages, RATES, "abi qpc", "Of short messages the headers count.";
     rate_limit_of_long_wqes, RATES | feature::LONG_WQE, "abi qpc", "WQEs of one slot and of several follow each other at the limit.";
     rate_limit_of_middling_messages, RATES, "abi qpc", "Messages of less than a microsecond of their rate leave at the limit too, also where host memory is slow.";
+    rate_limit_beside_doorbells, RATES, "abi qpc", "Doorbells and acknowledgements that come while a WQE is read take nothing of the limit.";
     rate_limit_of_reads, RATES | feature::READ, "abi qpc", "A READ request counts 64 bytes, however much it asks for.";
     rate_limit_of_one, RATES, "abi qpc", "A queue pair that waits for its limit holds up no other.";
     rate_limit_is_lifted, RATES, "abi qpc", "A limit that ends moves the start that is planned: the next packet leaves within 300 us.";
@@ -87,6 +88,11 @@ fn span(c: &mut Conn, count: usize) -> u64 {
 
 /// Cycles from the first to the last of the next `count` packets from `side` that are no acknowledgement and no CNP.
 pub(super) fn span_from(c: &mut Conn, side: Side, count: usize) -> u64 {
+    span_beside(c, side, count, |_| {})
+}
+
+/// The same, while something else happens every 8 cycles.
+fn span_beside(c: &mut Conn, side: Side, count: usize, mut beside: impl FnMut(&mut Conn)) -> u64 {
     let packets = |c: &Conn| {
         let sent = c.pair.sent.iter().filter(|(from, _)| *from == side);
         let packets = sent.filter(|(_, frame)| {
@@ -107,6 +113,7 @@ pub(super) fn span_from(c: &mut Conn, side: Side, count: usize) -> u64 {
             return now - first.expect("the first was seen");
         }
         assert!(now < end, "{sent} of {count} packets left");
+        beside(c);
         c.pair.run(8);
     }
 }
@@ -229,6 +236,25 @@ fn rate_limit_of_middling_messages(bench: &mut Bench) {
     post(&mut c, &memory, 48, 512);
     // what the rate sends in 4 us may leave at once, and what follows within as much again
     leaves_in_turns(&mut c, 48, gap(512, 5000), 8 * CYCLES_PER_US);
+}
+
+fn rate_limit_beside_doorbells(bench: &mut Bench) {
+    const MESSAGES: u64 = 64;
+    const PACKETS: u64 = 4;
+    let mut c = bench.connect(limited(5000));
+    let memory = memory(&mut c);
+    let gap = gap(1024, 5000);
+    // the next one is there before the one in front of it has left, at another moment of its time each time
+    let (mut posted, mut due) = (0, 0);
+    let cycles = span_beside(&mut c, Side::A, (MESSAGES * PACKETS) as usize, |c| {
+        let now = c.pair.a.nic.now();
+        if posted < MESSAGES && now >= due {
+            post(c, &memory, 1, 1024 * PACKETS as u32);
+            due = now + gap * PACKETS / 2 + posted * 97 % (gap * PACKETS / 3);
+            posted += 1;
+        }
+    });
+    check_span(cycles, MESSAGES * PACKETS, gap, 0);
 }
 
 fn rate_limit_of_reads(bench: &mut Bench) {

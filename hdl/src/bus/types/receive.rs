@@ -357,6 +357,8 @@ payload! {
         slots: Bits<4>,
         /// Of these, slots read at `addr`; the ring wraps behind them.
         head: Bits<4>,
+        /// It does: these are fewer.
+        wraps: Bit,
         /// Address of the ring, where the others are read; of a shared receive queue, that of its WQEs.
         base: Bits<64>,
         /// Its slots are wanted; else its number alone.

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Idle time is no credit: a queue pair that was idle starts now at the earliest. One that comes late to its grant, because its WQE was to be
-//! read first, keeps its schedule, but is never more than 4096 cycles behind it.
+//! read first, keeps its schedule, but is never more than 4096 cycles behind it; nor is it idle when an acknowledgement or a doorbell
+//! has it ask meanwhile.
 //!
 //! Rate: an operation a cycle, of one queue pair every seventh; one release in two cycles. An order waits while 8 queue pairs may start and are not taken; 64 may wait, and
 //! `crowded` is set when half of them do ([`PaceMerge`]). Precision of a start: 64 cycles late at most, on average exact.
@@ -86,8 +87,8 @@ pub struct Calendar<const Q: usize, const W: usize> {
     valid_4: Reg<Bit>,
     op_4: Dff<PaceOp>,
     state_4: Dff<PaceState>,
-    /// An order without a grant.
-    asks_4: Dff<Bit>,
+    /// An order of one that was idle.
+    idle_4: Dff<Bit>,
     grants_4: Dff<Bit>,
     /// From the start before to now.
     age_4: Dff<Bits<32>>,
@@ -172,7 +173,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
             } else if orders.m.valid & !gaps.holds & roomy {
                 orders.m.ready = true;
                 op.kind = PaceKind::Order;
-                copy!(op <= orders.m.payload; qpn, bytes, pushes);
+                copy!(op <= orders.m.payload; qpn, bytes, pushes, idle);
             } else if gaps.op_valid {
                 gaps.op_ready = true;
                 paced_valid = !gaps.replans;
@@ -222,7 +223,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         valid_4 = valid_3;
         op_4 = op_3;
         state_4 = state_3;
-        asks_4 = (op_3.kind == PaceKind::Order) & !op_3.bytes.any();
+        idle_4 = op_3.idle;
         grants_4 = (op_3.kind == PaceKind::Order) & op_3.bytes.any();
         age_4 = now - state_3.start.slice::<32>(8);
 
@@ -231,7 +232,7 @@ impl<const Q: usize, const W: usize> Logic for Calendar<Q, W> {
         let long_ago = (op_4.kind == PaceKind::Walk) & age_4.slice::<15>(PAST).any();
         let moment = now.resize::<40>() << 8;
         let mut from = state_4;
-        if (asks_4 | long_ago) & !planned {
+        if (idle_4 | long_ago) & !planned {
             from.start = moment;
         }
         let span = product.product.slice::<36>(12).resize::<40>();

@@ -42,6 +42,7 @@ impl Logic for PaceMerge {
             if joins {
                 latest.bytes = latest.bytes + order.bytes;
                 latest.pushes = latest.pushes | order.pushes;
+                latest.idle = latest.idle & order.idle;
             }
         } else if leaves {
             waits = false;

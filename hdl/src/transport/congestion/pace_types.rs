@@ -33,6 +33,8 @@ payload! {
         bytes: Bits<17>,
         /// It wants to start again.
         pushes: Bit,
+        /// It had nothing to send before: neither a grant comes with this, nor is a WQE of it under way.
+        idle: Bit,
     }
 
     /// Whether a queue pair is paced, and how much of it may leave at once.
@@ -125,6 +127,8 @@ payload! {
         bytes: Bits<17>,
         /// It is to be released, now or later.
         pushes: Bit,
+        /// See [`PaceOrder`].
+        idle: Bit,
     }
 
     /// What the calendar remembers of a queue pair.

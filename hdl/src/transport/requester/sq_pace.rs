@@ -117,6 +117,7 @@ impl Logic for SqPace {
             order_q.payload.bytes = bytes;
         }
         order_q.payload.pushes = wants;
+        order_q.payload.idle = !granted & (state.fetch_index == state.exec_index);
         sent = sent_q;
         order = order_q;
     }

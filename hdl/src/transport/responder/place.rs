@@ -184,6 +184,7 @@ impl Logic for PlaceBuilder {
         // aligned to its size, so it never wraps
         wqe.slots = bits::<4>(1) << request.rq_stride;
         wqe.head = bits::<4>(1) << request.rq_stride;
+        wqe.wraps = false;
         wqe.list = list;
         copy!(wqe <= decision; qpn, shared);
         wqe.log = request.rq_log;

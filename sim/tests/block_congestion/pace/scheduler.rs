@@ -1,6 +1,6 @@
 //! Scheduler and send queues around the calendar.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fastrand::Rng;
 use ferroce_sim::bench::Agent;
@@ -8,6 +8,15 @@ use ferroce_sim::model::congestion::Pace;
 use ferroce_sim::verilator::{Dut, Field, Input, Output};
 
 use super::SLOT;
+
+/// An order.
+#[derive(Clone, Copy)]
+pub(super) struct Order {
+    qpn: u16,
+    bytes: u32,
+    pushes: bool,
+    idle: bool,
+}
 
 /// A queue pair as its scheduler sees it.
 #[derive(Clone, Copy, Default)]
@@ -32,7 +41,7 @@ pub(super) struct Queue {
 pub(super) struct Scheduler {
     pub(super) order_valid: Input,
     pub(super) order: Input,
-    pub(super) order_fields: [Field; 3],
+    pub(super) order_fields: [Field; 4],
     pub(super) m_valid: Output,
     pub(super) m_payload: Output,
     pub(super) m_ready: Input,
@@ -41,8 +50,8 @@ pub(super) struct Scheduler {
     pub(super) pauses: bool,
     /// None is taken.
     pub(super) blocked: bool,
-    pub(super) orders: VecDeque<(u16, u32, bool)>,
-    pub(super) driven: Option<(u16, u32, bool)>,
+    pub(super) orders: VecDeque<Order>,
+    pub(super) driven: Option<Order>,
     pub(super) paced_valid: Output,
     pub(super) paced_qpn: Output,
     pub(super) paced: Output,
@@ -51,6 +60,10 @@ pub(super) struct Scheduler {
     pub(super) queues: Vec<Queue>,
     /// Grants to come: cycle, queue pair.
     pub(super) grants: BTreeMap<(u64, u16), ()>,
+    /// Between a release and its grant an acknowledgement has a queue pair ask again.
+    pub(super) asks: bool,
+    /// When, and which.
+    pub(super) asking: BTreeSet<(u64, u16)>,
     /// Bytes of a grant.
     pub(super) size: u32,
     /// Cycles from a release to its grant, at most.
@@ -65,7 +78,7 @@ impl Scheduler {
     pub(super) fn new(dut: &Dut, queues: usize, pauses: bool) -> Self {
         let mut ports = dut.model().ports().iter();
         let port = ports.find(|port| port.name == "order").unwrap();
-        let order_fields = ["qpn", "bytes", "pushes"].map(|name| {
+        let order_fields = ["qpn", "bytes", "pushes", "idle"].map(|name| {
             let field = port.fields.iter().find(|field| field.path == name);
             field.unwrap().clone()
         });
@@ -87,6 +100,8 @@ impl Scheduler {
             rates: VecDeque::new(),
             queues: vec![Queue::default(); queues],
             grants: BTreeMap::new(),
+            asks: false,
+            asking: BTreeSet::new(),
             size: 1024,
             latency: 300,
             late: SLOT + 80,
@@ -95,7 +110,12 @@ impl Scheduler {
     }
 
     pub(super) fn push(&mut self, qpn: u16, bytes: u32, pushes: bool) {
-        self.orders.push_back((qpn, bytes, pushes));
+        self.orders.push_back(Order {
+            qpn,
+            bytes,
+            pushes,
+            idle: bytes == 0,
+        });
     }
 }
 
@@ -105,8 +125,9 @@ impl Agent for Scheduler {
         dut.set(self.m_ready, self.ready_now.into());
         self.driven = self.orders.pop_front();
         dut.set(self.order_valid, self.driven.is_some().into());
-        if let Some((qpn, bytes, pushes)) = self.driven {
-            let values = [u64::from(qpn), bytes.into(), pushes.into()];
+        if let Some(order) = self.driven {
+            let (qpn, bytes) = (u64::from(order.qpn), u64::from(order.bytes));
+            let values = [qpn, bytes, order.pushes.into(), order.idle.into()];
             let fields = self.order_fields.iter().zip(values);
             let order = fields.fold(0, |order, (field, value)| order | value << field.offset);
             dut.set(self.order, order);
@@ -129,14 +150,14 @@ impl Agent for Scheduler {
             queue.pace.set_rate(compared, rate);
             queue.since = cycle;
         }
-        if let Some((qpn, bytes, pushes)) = self.driven {
-            let queue = &mut self.queues[usize::from(qpn)];
+        if let Some(order) = self.driven {
+            let queue = &mut self.queues[usize::from(order.qpn)];
             queue.ordered = cycle;
-            if bytes > 0 {
-                queue.pace.grant(bytes);
+            if order.bytes > 0 {
+                queue.pace.grant(order.bytes);
             }
-            if pushes {
-                queue.pace.start(cycle, bytes > 0);
+            if order.pushes {
+                queue.pace.start(cycle, !order.idle);
                 queue.since = cycle;
                 queue.waits = true;
             }
@@ -154,15 +175,34 @@ impl Agent for Scheduler {
                     "queue pair {qpn} starts in {cycle}, not in {range:?}"
                 ));
             }
-            if queue.releases == 0 {
-                queue.first = cycle;
-            } else {
-                queue.bytes += queue.burst;
+            // what it asked for beside a grant to come has been read
+            if !self.grants.keys().any(|&(_, granted)| granted == qpn) {
+                if queue.releases == 0 {
+                    queue.first = cycle;
+                } else {
+                    queue.bytes += queue.burst;
+                }
+                queue.releases += 1;
+                queue.latest = cycle;
+                queue.burst = self.size.into();
+                self.grants.insert((cycle + self.latency, qpn), ());
+                if self.asks {
+                    // any moment, but for those in which it could not be released before the grant
+                    let moment = cycle * 7919 % (self.latency - 100);
+                    self.asking.insert((cycle + moment, qpn));
+                }
             }
-            queue.releases += 1;
-            queue.latest = cycle;
-            queue.burst = self.size.into();
-            self.grants.insert((cycle + self.latency, qpn), ());
+        }
+        while let Some(&(at, qpn)) = self.asking.first()
+            && at <= cycle
+        {
+            self.asking.pop_first();
+            self.orders.push_back(Order {
+                qpn,
+                bytes: 0,
+                pushes: true,
+                idle: false,
+            });
         }
         while let Some(grant) = self.grants.first_entry()
             && grant.key().0 <= cycle

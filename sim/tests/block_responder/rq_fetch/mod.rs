@@ -197,6 +197,7 @@ impl Run {
     fn push_wrapped(&mut self, addr: u64, slots: u64, head: u64, base: u64) {
         let item = self.reads.item().with("addr", addr).with("slots", slots);
         let item = item.with("head", head).with("base", base).with("list", 1);
+        let item = item.with("wraps", (head < slots).into());
         self.reads.push(item.with("shared", 0).with("numbered", 0));
         let at = |i| {
             if i < head {
@@ -213,6 +214,7 @@ impl Run {
         let slots = 1 << wqe.stride;
         let item = self.reads.item().with("base", wqe.base).with("shared", 1);
         let item = item.with("slots", slots).with("head", slots);
+        let item = item.with("wraps", 0);
         let item = item.with("qpn", wqe.qpn).with("log", wqe.log);
         let item = item.with("takes", wqe.takes.is_some().into());
         let item = item.with("addr", wqe.takes.unwrap_or(wqe.base));

@@ -118,6 +118,7 @@ impl Logic for TrackRules {
         read.addr = terms.addr;
         read.slots = terms.slots.resize::<4>();
         read.head = terms.head.resize::<4>();
+        read.wraps = terms.head != terms.slots;
         read.base = terms.base;
         read.list = true;
         read.shared = false;

@@ -37,6 +37,16 @@ pub fn may_start(atomic: Bit, released: Bits<6>, done: Bits<5>) -> Bit {
     may
 }
 
+/// The reply behind the one that is finished, which was counted, may be answered: no difference is taken, its carry would come late.
+#[kernel_fn]
+fn next_may_start(state: ReplyState) -> Bit {
+    let atomic = state.runs.bit(0);
+    let released = state.released.slice::<5>(1).any() | (atomic & state.released.bit(0));
+    let done = state.done.slice::<4>(1).any() | (!atomic & state.done.bit(0));
+    let may = if state.runs.bit(1) { done } else { released };
+    may
+}
+
 /// Of the replies in the ring one is no duplicate.
 #[kernel_fn]
 fn holds_new(state: ReplyState) -> Bit {
@@ -193,10 +203,7 @@ impl Logic for ReplyRules {
                     out.fails = true;
                 } else {
                     let atomic = state.runs.bit(0);
-                    // what may be answered beside the one that is finished
-                    let released = state.released - bits::<6>(0).replace_bit(0, !atomic);
-                    let done = state.done - bits::<5>(0).replace_bit(0, atomic);
-                    let others = may_start(state.runs.bit(1), released, done);
+                    let others = next_may_start(state);
                     out.lists = !op.over | others | ((state.count == 1) & state.ack_due);
                     next.offset = op.offset;
                     if op.over {
@@ -204,8 +211,8 @@ impl Logic for ReplyRules {
                         next.head = state.head + 1;
                         next.count = state.count - 1;
                         next.runs = state.runs >> 1;
-                        next.released = released;
-                        next.done = done;
+                        next.released = state.released - bits::<6>(0).replace_bit(0, !atomic);
+                        next.done = state.done - bits::<5>(0).replace_bit(0, atomic);
                         if op.duplicate {
                             next.duplicates = state.duplicates - 1;
                         }
