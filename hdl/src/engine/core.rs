@@ -19,7 +19,7 @@ use crate::prelude::*;
 use crate::queue::cq_write::CqArm;
 use crate::transport::congestion::notify_types::NotifySetup;
 use crate::transport::congestion::pace_types::CongestionSetup;
-use crate::transport::requester::event::SqEvent;
+use crate::transport::requester::event::{SqEvent, starts_afresh};
 use crate::transport::responder::event::RqEvent;
 
 /// Checkers of memory regions: `scatter`, responder, requester, replies.
@@ -192,8 +192,8 @@ impl<
         forward!(transmit.response <= receive.response);
         forward!(transmit.response_payload <= receive.response_payload);
         copy!(receive <= transmit; response_rate, response_room, response_read_done, response_lost, response_lost_qpn, response_lost_psn, response_lost_msn, close_valid, close_qpn);
-        // both of the stage that does the command, which is answered before the next one comes
         receive.sq_reset = transmit.sq_query_valid & control.sq_command.payload.reset;
+        receive.sq_starts = transmit.sq_query_valid & starts_afresh(control.sq_command.payload);
 
         // host memory
         forward!(m_axi <= host.m_axi);

@@ -78,8 +78,10 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     pub issue: StreamIn<ReadIssue>,
     /// The send queue of `close_qpn` went into error.
     pub close_valid: Signal<In, Bit>,
-    /// The send queue of `close_qpn` starts afresh.
+    /// The send queue of `close_qpn` starts afresh, or ends by RESET: in the stage that does the command, before the next comes.
     pub sq_reset: Signal<In, Bit>,
+    /// Of these: it starts.
+    pub sq_starts: Signal<In, Bit>,
     /// See there.
     pub close_qpn: Signal<In, Bits<16>>,
     /// Responses, for the requester.
@@ -330,9 +332,10 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         faults.starts_recv = events.valid
             & rq_events.s[0].ready
             & (events.payload.kind == RqEventKind::Command)
-            & events.payload.reset;
+            & events.payload.reset
+            & !ends;
         faults.recv_qpn = events.payload.qpn;
-        faults.starts_send = sq_reset;
+        faults.starts_send = sq_starts;
         faults.send_qpn = close_qpn;
         faults.look = look;
         refused_since = faults.marks;

@@ -1,16 +1,17 @@
 //! Queue pair states.
 
 use ferroce_proto::abi::cmd::{CmdHead, opcode, status as cmd_status};
-use ferroce_proto::abi::cq::status::{REM_ACCESS_ERR, WR_FLUSH_ERR};
+use ferroce_proto::abi::cq::status::{REM_ACCESS_ERR, SUCCESS, WR_FLUSH_ERR};
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::regs::{self, feature};
 use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
 use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
-use super::bench::Bench;
+use super::bench::{Bench, Sent};
 use super::event_queue::Eq;
-use super::script::syndromes;
+use super::script::{PEER_PSN, syndromes};
+use super::wqe::nowhere;
 use super::{EVENTS, RC, cases, check};
 
 cases! {
@@ -29,6 +30,7 @@ cases! {
     state_err_stays_of_sends, RC, "IB1 10.3.1", "So does a requester: neither SQD nor RTS revives it, and what is posted is flushed.";
     state_needs_contexts, RC, "abi cmd", "A queue pair without contexts cannot be opened.";
     card_disabled_hears_nothing, RC, "abi regs", "A card that is not enabled takes no frames and sends none.";
+    state_reset_behind_a_refusal, RC | EVENTS, "IB1 9.9.3", "A message whose payload host memory refused is neither acknowledged nor completed with success, also if RESET comes before its completion.";
 }
 
 fn state_reset_hears_nothing(bench: &mut Bench) {
@@ -267,4 +269,43 @@ fn card_disabled_hears_nothing(bench: &mut Bench) {
     s.untouched("while the card was disabled");
     let answers = s.send(&request, &[1; 8]);
     check("answer then", syndromes(&answers), vec![Syndrome::ACK]);
+}
+
+/// The completion waits for the atomics in front of it, and RESET comes at any moment of that.
+fn state_reset_behind_a_refusal(bench: &mut Bench) {
+    const ATOMICS: u32 = 4;
+    bench.expect_refusals();
+    let mut s = bench.script(QpOptions::default());
+    let bad = nowhere(&mut s.host);
+    for round in 0..24 {
+        s.host.post_recv(s.qpn, &[bad.sge(0, 8)]);
+        s.quiet();
+        for _ in 0..ATOMICS {
+            s.hand_next(&s.request(Opcode::RcFetchAdd), &[]);
+        }
+        let message = PEER_PSN + ATOMICS;
+        s.hand_next(&s.request(Opcode::RcSendOnly), &[1; 8]);
+        let mut packets = s.run(50 + 50 * round);
+        let reset = CmdHead {
+            opcode: opcode::MODIFY_QP,
+            index: s.qpn,
+            qp_rq_state: true,
+            rq_reset: true,
+            ..CmdHead::default()
+        };
+        let command = s.host.start(reset, &[]);
+        let mut statuses = Vec::new();
+        let answered = (0..20_000).any(|_| {
+            packets.extend(s.run(8));
+            statuses.extend(s.cqes().iter().map(|cqe| cqe.status));
+            s.host.answer(&command).is_some()
+        });
+        check("answered", answered, true);
+        check("success", statuses.contains(&SUCCESS), false);
+        let acknowledges =
+            |packet: &Sent| (packet.psn(), packet.aeth().syndrome) == (message, Syndrome::ACK);
+        check("acknowledged", packets.iter().any(acknowledges), false);
+        s.host.was_reset(s.qpn);
+        s.reopen(|_| {});
+    }
 }

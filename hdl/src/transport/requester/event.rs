@@ -1,6 +1,7 @@
 //! Events and state of the send side.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
+use crate::bus::qp_state::RESET;
 use crate::prelude::*;
 
 /// What an event is.
@@ -236,4 +237,10 @@ payload! {
         /// The PSN behind the furthest one.
         furthest: Bits<24>,
     }
+}
+
+/// The command has a send queue start afresh: a RESET ends it.
+#[kernel_fn]
+pub fn starts_afresh(command: SqEvent) -> Bit {
+    command.reset & !(command.set & (command.state == RESET))
 }
