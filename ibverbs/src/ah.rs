@@ -168,7 +168,10 @@ unsafe extern "C" fn ibv_init_ah_from_wc(
     // SAFETY: the caller gives the completion, and a place for the attributes.
     let found = get::<ContextHandle>(context).and_then(|c| reply(&c, port, unsafe { &*wc }, grh));
     // SAFETY: as above.
-    status(found.map(|found| unsafe { *attr = found }))
+    or_minus_one(found.map(|found| unsafe {
+        *attr = found;
+        0
+    }))
 }
 
 #[unsafe(no_mangle)]

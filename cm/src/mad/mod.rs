@@ -84,6 +84,9 @@ pub struct Rej {
     pub about: u8,
     /// Why, see [`reason`].
     pub reason: u16,
+    /// With [`reason::TIMEOUT`] the GUID of the sender's channel adapter, by which a peer that has not answered knows it (ARI of 8
+    /// bytes); else 0.
+    pub guid: u64,
     /// Data of the program.
     pub private: [u8; 148],
 }
@@ -236,6 +239,10 @@ impl Mad {
                 remote: second,
                 about: b.u8(at(8)) >> 6,
                 reason: b.u16(at(10)),
+                guid: match b.u16(at(10)) {
+                    reason::TIMEOUT => b.u64(at(12)),
+                    _ => 0,
+                },
                 private: b.array(at(84)),
             }),
             attribute::REP => Message::Rep(Rep {
@@ -306,8 +313,14 @@ impl Message {
             }
             Self::Rej(rej) => {
                 ends(b, rej.local, rej.remote);
-                b.set(at(8), &[rej.about << 6, 0]);
+                let guid = rej.guid.to_be_bytes();
+                let ari = match rej.reason {
+                    reason::TIMEOUT => &guid[..],
+                    _ => &[],
+                };
+                b.set(at(8), &[rej.about << 6, (ari.len() as u8) << 1]);
                 b.set(at(10), &rej.reason.to_be_bytes());
+                b.set(at(12), ari);
                 b.set(at(84), &rej.private);
                 attribute::REJ
             }

@@ -66,10 +66,21 @@ fn message() -> impl Strategy<Value = Message> {
                     remote,
                     about,
                     reason,
+                    guid: 0,
                     private,
                 })
             }
         ),
+        (ends(), any::<u64>(), private()).prop_map(|(Ends { local, remote }, guid, private)| {
+            Message::Rej(Rej {
+                local,
+                remote,
+                about: about::OTHER,
+                reason: reason::TIMEOUT,
+                guid,
+                private,
+            })
+        }),
         ends().prop_map(Message::Rtu),
         (ends(), u24()).prop_map(|(ends, qpn)| Message::Dreq(ends, qpn)),
         ends().prop_map(Message::Drep),
@@ -216,4 +227,28 @@ fn messages_of_linux_are_read_and_written() {
         (0x0d04_3d46, 0x7c01_f754, 0x11, 0x8e_8fbb)
     );
     assert_eq!(mad.emit(), bytes);
+}
+
+/// Linux finds the request that a timeout is about by this GUID alone, and drops a REJ without it.
+#[test]
+fn a_timeout_names_its_sender() {
+    let guid = 0x0102_0304_0506_0708;
+    let bytes = |reason| {
+        let message = Message::Rej(Rej {
+            local: 1,
+            remote: 0,
+            about: about::OTHER,
+            reason,
+            guid,
+            private: [0; 148],
+        });
+        Mad { tid: 1, message }.emit()
+    };
+    let timeout = bytes(reason::TIMEOUT);
+    // bytes of the additional information in the upper seven bits, and it
+    assert_eq!(timeout[HEAD + 9], 8 << 1);
+    assert_eq!(timeout[HEAD + 12..HEAD + 20], u64::to_be_bytes(guid));
+    let other = bytes(reason::CONSUMER);
+    assert_eq!(other[HEAD + 9], 0);
+    assert_eq!(other[HEAD + 12..HEAD + 20], [0; 8]);
 }

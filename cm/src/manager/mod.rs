@@ -324,6 +324,10 @@ impl Manager {
             remote,
             about,
             reason,
+            guid: match reason {
+                reason::TIMEOUT => self.guid,
+                _ => 0,
+            },
             private,
         });
         self.send(peer, tid, message);

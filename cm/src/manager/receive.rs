@@ -81,6 +81,7 @@ impl Manager {
             remote,
             about,
             reason,
+            guid: 0,
             private,
         };
         self.send(to, tid, Message::Rej(rej));

@@ -42,6 +42,7 @@ impl<B: Backend> Qp<B> {
             let (qpn, qp_type) = (self.number, self.qp_type);
             return Err(ModifyError::Transport { qpn, qp_type });
         }
+        self.check_attr(attr)?;
         match attr {
             QpAttr::Reset => {
                 self.reset()?;
@@ -62,6 +63,33 @@ impl<B: Backend> Qp<B> {
         Ok(())
     }
 
+    /// Whether the attributes are in range; changes nothing.
+    ///
+    /// # Errors
+    /// [`ModifyError::Path`], [`ModifyError::Range`].
+    pub fn check_attr(&self, attr: &QpAttr) -> Result<(), ModifyError> {
+        match attr {
+            QpAttr::Rtr(attr) => {
+                let qpn = self.number;
+                let path = attr.path.check(&self.pd.card);
+                path.map_err(|cause| ModifyError::Path { qpn, cause })?;
+                self.check_range("dest_qpn", attr.dest_qpn, psn::MASK)?;
+                self.check_range("rq_psn", attr.rq_psn, psn::MASK)?;
+                self.check_range("min_rnr_timer", attr.min_rnr_timer.into(), 31)?;
+                self.rd_atomic("max_dest_rd_atomic", attr.max_dest_rd_atomic)?;
+            }
+            QpAttr::Rts(attr) => {
+                self.check_range("sq_psn", attr.sq_psn, psn::MASK)?;
+                self.check_range("timeout", attr.timeout.into(), 31)?;
+                self.check_range("retry_cnt", attr.retry_cnt.into(), 7)?;
+                self.check_range("rnr_retry", attr.rnr_retry.into(), 7)?;
+                self.rd_atomic("max_rd_atomic", attr.max_rd_atomic)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn enter_init(&mut self, attr: &InitAttr) -> Result<(), ModifyError> {
         if self.state == QpState::Reset {
             let head = CmdHead {
@@ -77,12 +105,6 @@ impl<B: Backend> Qp<B> {
 
     fn enter_rtr(&mut self, attr: &RtrAttr) -> Result<(), ModifyError> {
         let path = &attr.path;
-        let qpn = self.number;
-        path.check(&self.pd.card)
-            .map_err(|cause| ModifyError::Path { qpn, cause })?;
-        self.check_range("dest_qpn", attr.dest_qpn, psn::MASK)?;
-        self.check_range("rq_psn", attr.rq_psn, psn::MASK)?;
-        self.check_range("min_rnr_timer", attr.min_rnr_timer.into(), 31)?;
         let mut av = path.vector(self.number, attr.dest_qpn, self.init.pkey);
         // switches mark only what is ECN-capable; a program that names ECN bits has its own reasons
         if self.features.contains(Features::RATES) && av.tclass & ip::ECN_CE == 0 {
@@ -158,10 +180,6 @@ impl<B: Backend> Qp<B> {
     }
 
     fn enter_rts(&mut self, attr: &RtsAttr) -> Result<(), ModifyError> {
-        self.check_range("sq_psn", attr.sq_psn, psn::MASK)?;
-        self.check_range("timeout", attr.timeout.into(), 31)?;
-        self.check_range("retry_cnt", attr.retry_cnt.into(), 7)?;
-        self.check_range("rnr_retry", attr.rnr_retry.into(), 7)?;
         let max_rd_atomic = self.rd_atomic("max_rd_atomic", attr.max_rd_atomic)?;
         let sq = SqCtx {
             mtu: self.path_mtu.unwrap_or(Mtu::Mtu1024).code(),

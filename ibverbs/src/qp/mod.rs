@@ -80,14 +80,18 @@ fn code(state: QpState) -> c_int {
     }
 }
 
-/// A queue of 0 requests is one of 1, which stays unused.
+/// A queue of 0 requests is one of 1, which stays unused; with a shared receive queue what is said of the own one does not count.
 fn sized<'a>(builder: QpBuilder<'a>, init: &ibv_qp_init_attr) -> QpBuilder<'a> {
     let cap = &init.cap;
+    let (max_recv_wr, max_recv_sge) = match init.srq.is_null() {
+        true => (cap.max_recv_wr.max(1), cap.max_recv_sge),
+        false => (1, 1),
+    };
     let builder = builder
         .max_send_wr(cap.max_send_wr.max(1))
-        .max_recv_wr(cap.max_recv_wr.max(1))
+        .max_recv_wr(max_recv_wr)
         .max_send_sge(cap.max_send_sge)
-        .max_recv_sge(cap.max_recv_sge)
+        .max_recv_sge(max_recv_sge)
         .max_inline_data(cap.max_inline_data);
     if init.sq_sig_all != 0 {
         builder.signal_all()

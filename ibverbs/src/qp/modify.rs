@@ -16,6 +16,9 @@ use crate::{ah, mr};
 /// Code of the shortest ACK timeout of a simulated card, 4.3 s: its peer may be slower than its time.
 const SIMULATED_TIMEOUT: u8 = 20;
 
+/// Code of the RNR timer of a simulated card for code 0, 655 ms of its time, with which a program would wait for hours: 0.64 ms.
+const SIMULATED_RNR_TIMER: u8 = 12;
+
 /// Names the code of the ACK timeout of a simulated card, where another than [`SIMULATED_TIMEOUT`] fits its time better.
 const TIMEOUT_VARIABLE: &str = "FERROCE_TIMEOUT";
 
@@ -118,7 +121,10 @@ impl QpHandle {
         Ok(RtrAttr {
             path_mtu: bytes.and_then(Mtu::from_bytes).ok_or(Errno::INVAL)?,
             max_dest_rd_atomic: is_rc.then_some(attr.max_dest_rd_atomic),
-            min_rnr_timer: attr.min_rnr_timer,
+            min_rnr_timer: match attr.min_rnr_timer {
+                0 if self.context().card.is_simulated() => SIMULATED_RNR_TIMER,
+                code => code,
+            },
             ..RtrAttr::new(path, attr.dest_qp_num, attr.rq_psn)
         })
     }
@@ -212,6 +218,10 @@ impl QpHandle {
             false => None,
         };
         let state = self.qp.with(|qp| {
+            // A call that is refused changes nothing, rights least of all.
+            for transition in init.iter().chain(&transition) {
+                qp.check_attr(transition).map_err(ToErrno::errno)?;
+            }
             // What may fail without a change of state comes first.
             if let Some(changes) = changes.filter(|changes| *changes != ChangeAttr::default()) {
                 qp.change(&changes).map_err(ToErrno::errno)?;

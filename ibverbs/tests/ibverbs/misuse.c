@@ -282,6 +282,9 @@ static void queue_pairs(struct ibv_context *context, struct ibv_pd *pd)
 
 	MUST(srq = ibv_create_srq(pd, &srq_attr));
 	attr.srq = srq;
+	/* Sizes of a receive queue that it does not have. */
+	attr.cap.max_recv_wr = 1 << 30;
+	attr.cap.max_recv_sge = 1000;
 	MUST(qp = ibv_create_qp(pd, &attr));
 	REFUSED(ibv_destroy_srq(srq), EBUSY);
 	REFUSED(ibv_destroy_cq(cq), EBUSY);
@@ -297,6 +300,8 @@ static void queue_pairs(struct ibv_context *context, struct ibv_pd *pd)
 	MUST(qp = ibv_create_qp(pd, &attr));
 	posting(context, pd, qp);
 
+	struct ibv_wc wc = { .byte_len = 40 };
+	MINUS_ONE(ibv_init_ah_from_wc(context, 1, &wc, NULL, &path), EINVAL);
 	NO_POINTER(ibv_create_ah(pd, &path), EINVAL);
 	path.is_global = 1;
 	path.grh.sgid_index = 9;

@@ -117,6 +117,48 @@ static void broken(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_mr *mr)
 	REFUSED(ibv_destroy_qp(qp), 0);
 }
 
+/* A change of state that is refused gives the peer no rights. */
+static void refused(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr init = qp_attr(cq);
+	struct ibv_mr *mr;
+	struct ibv_qp *qp, *peer;
+
+	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+	MUST(qp = ibv_create_qp(pd, &init));
+	MUST(peer = ibv_create_qp(pd, &init));
+	connect_to(peer, qp->qp_num);
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer->qp_num,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE, .max_rd_atomic = 255, .min_rnr_timer = 99,
+		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .sgid_index = 1, .hop_limit = 1 } },
+	};
+	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	int rts = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+		  IBV_QP_MAX_QP_RD_ATOMIC;
+
+	MUST(ibv_query_gid(pd->context, 1, 1, &attr.ah_attr.grh.dgid) == 0);
+	MUST(to(qp, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0) == 0);
+	REFUSED(ibv_modify_qp(qp, &attr, rtr | IBV_QP_ACCESS_FLAGS), EINVAL);
+	attr.min_rnr_timer = 12;
+	REFUSED(ibv_modify_qp(qp, &attr, rtr), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	REFUSED(ibv_modify_qp(qp, &attr, rts | IBV_QP_ACCESS_FLAGS), EINVAL);
+
+	struct ibv_sge sge = { .addr = (uintptr_t)memory, .length = 8, .lkey = mr->lkey };
+	struct ibv_send_wr write = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+				     .send_flags = IBV_SEND_SIGNALED }, *bad;
+	write.wr.rdma.remote_addr = (uintptr_t)memory;
+	write.wr.rdma.rkey = mr->rkey;
+	MUST(ibv_post_send(peer, &write, &bad) == 0);
+	expect("write without a right", completion(cq).status, IBV_WC_REM_INV_REQ_ERR);
+	REFUSED(ibv_destroy_qp(peer), 0);
+	REFUSED(ibv_destroy_qp(qp), 0);
+	REFUSED(ibv_dereg_mr(mr), 0);
+}
+
 /* Times that the Q_Key changes while datagrams are sent. */
 #define CHANGES 200
 
@@ -191,6 +233,7 @@ int main(void)
 	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
 	send_queue_error(pd, cq, mr);
 	broken(pd, cq, mr);
+	refused(pd, cq);
 	flushed(pd, cq, mr);
 	own_qkey(pd, cq, mr);
 	REFUSED(ibv_dereg_mr(mr), 0);

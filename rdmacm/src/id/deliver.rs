@@ -103,6 +103,7 @@ pub(super) fn deliver_to(id: &Arc<CmId>, event: CmEvent) {
             let Some(peer) = inner.peer else { return };
             let mut ah_attr = path(peer);
             ah_attr.port_num = PORT;
+            ah_attr.grh.traffic_class = inner.traffic_class;
             let ud = rdma_ud_param {
                 private_data: std::ptr::null(),
                 private_data_len: 0,

@@ -15,8 +15,8 @@ use ferroce_cm::PortSpace;
 
 /// Code of the ACK timeout without what a device needs: 0.54 s, as Linux has it for RoCE.
 pub(super) const ACK_TIMEOUT: u8 = 17;
-/// Code of the time that a sender waits when there is no receive request, 0.64 ms.
-const MIN_RNR_TIMER: u8 = 12;
+/// Code of the time that a sender waits when there is no receive request, 655 ms (rdma_accept(3)).
+const MIN_RNR_TIMER: u8 = 0;
 
 /// What this library made for the queue pair of an identifier.
 #[derive(Default)]

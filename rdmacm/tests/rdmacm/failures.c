@@ -111,12 +111,15 @@ static void datagrams(struct rdma_event_channel *channel)
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 	struct rdma_cm_id *listener, *client, *server;
+	struct rdma_cm_event *established;
+	uint8_t tos = 0x68;
 
 	MUST(!rdma_getaddrinfo("10.0.0.1", "6002", &hints, &found));
 	MUST(!rdma_create_ep(&listener, found, NULL, &init));
 	rdma_freeaddrinfo(found);
 	MUST(!rdma_listen(listener, 1));
 	client = routed_in(channel, RDMA_PS_UDP, 6002);
+	MUST(!rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof tos));
 	MUST(!rdma_connect(client, NULL));
 	MUST(!rdma_get_request(listener, &server));
 	MUST(server->event && server->qp);
@@ -124,7 +127,10 @@ static void datagrams(struct rdma_event_channel *channel)
 	/* The end of the listener would wait for it. */
 	MUST(!server->event);
 	rdma_destroy_ep(listener);
-	MUST(event(channel, RDMA_CM_EVENT_ESTABLISHED, 0) == client);
+	MUST(!rdma_get_cm_event(channel, &established));
+	expect("event", established->event, RDMA_CM_EVENT_ESTABLISHED);
+	expect("TOS", established->param.ud.ah_attr.grh.traffic_class, tos);
+	MUST(!rdma_ack_cm_event(established));
 	rdma_destroy_ep(server);
 	MUST(!rdma_destroy_id(client));
 }

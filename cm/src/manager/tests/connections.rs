@@ -145,6 +145,7 @@ fn a_stale_connection_is_asked_for_again() {
         remote: id,
         about: about::REQ,
         reason: 10,
+        guid: 0,
         private: [0; 148],
     });
     world.receive(0, address(1), rej);

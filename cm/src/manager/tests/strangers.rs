@@ -23,6 +23,7 @@ fn messages_of_others_do_nothing() {
             remote: a,
             about: 1,
             reason: 28,
+            guid: 0,
             private: none,
         }),
         Message::Mra(Mra {
