@@ -337,6 +337,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
     },
     Defect {
+        name: "mark_ends_early",
+        what: "RESET takes the mark of refused payload back before its completion comes",
+        case: Some("state_reset_behind_a_refusal"),
+        changes: &[change(
+            "receive_side",
+            "assign faults_starts_recv = events_valid & events_ready & (events_payload[RqEvent_kind +: 4] == RqEventKind_Command) & events_payload[RqEvent_reset] & !ends;",
+            "events_valid & events_ready & (events_payload[RqEvent_kind +: 4] == RqEventKind_Command) & events_payload[RqEvent_reset]",
+        )],
+    },
+    Defect {
         name: "timer_of_what_waits",
         what: "Retries are used up by packets that have not left",
         case: Some("pause_takes_no_time"),
