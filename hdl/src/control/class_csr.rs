@@ -107,34 +107,34 @@ impl Logic for ClassCsr {
                 _ => {}
             }
         }
-        value = bits::<32>(0);
+        let mut found = bits::<32>(0);
         match access.from {
             TRUST => {
-                value = trust.resize::<32>();
+                found = trust.resize::<32>();
             }
             PRIO_CLASS => {
-                value = prio_class;
+                found = prio_class;
             }
             CLASS_WEIGHT => {
-                value = weight;
+                found = weight;
             }
             PFC_CONFIG => {
-                value = pfc.resize::<32>();
+                found = pfc.resize::<32>();
             }
             PFC_WATCHDOG => {
-                value = watchdog.resize::<32>();
+                found = watchdog.resize::<32>();
             }
             PFC_XOFF => {
-                value = xoff;
+                found = xoff;
             }
             PFC_XON => {
-                value = xon;
+                found = xon;
             }
             PFC_LOSSY => {
-                value = lossy;
+                found = lossy;
             }
             PFC_STORM => {
-                value = storm.resize::<32>();
+                found = storm.resize::<32>();
             }
             _ => {}
         }
@@ -146,11 +146,12 @@ impl Logic for ClassCsr {
             if access.clear {
                 table[i] = initial[i];
             }
-            if access.from == DSCP_PRIO_0 + i {
-                value = table[i];
-            }
+            // an OR is a tree, where choices would follow one another
+            let named = access.from == DSCP_PRIO_0 + i;
+            found = found | if named { table[i] } else { 0 };
             all = all | (table[i].resize::<256>() << (32 * i));
         }
+        value = found;
         if access.clear {
             trust = bits::<11>(TRUST_RESET);
             prio_class = bits::<32>(PRIO_CLASS_RESET);

@@ -98,9 +98,9 @@ impl Logic for ReactionCsr {
         }
         swift.access = access;
         setup.swift = swift.params;
-        value = swift.value;
+        let mut found = swift.value;
         if access.from == RP_CONFIG {
-            value = config.resize::<32>();
+            found = config.resize::<32>();
         }
         for i in 0..PARAMS {
             if writes & (number == FIRST + i) {
@@ -109,10 +109,11 @@ impl Logic for ReactionCsr {
             if access.clear {
                 word[i] = initial[i];
             }
-            if access.from == FIRST + i {
-                value = word[i].resize::<32>();
-            }
+            // an OR is a tree, where choices would follow one another
+            let named = access.from == FIRST + i;
+            found = found | if named { word[i].resize::<32>() } else { 0 };
         }
+        value = found;
         if access.clear {
             config = bits::<5>(ON);
         }

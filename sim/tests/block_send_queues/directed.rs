@@ -243,6 +243,33 @@ fn what_is_sent_again_uses_up_no_retries_before_it_leaves() {
     assert_eq!(rig.done(1), good(2));
 }
 
+/// Two packets that are sent again cannot be read, and the peer had the first of them: the second is read again.
+#[test]
+fn a_packet_behind_one_that_arrived_and_is_not_read_again_is_sent() {
+    let mut rig = rig(Wire {
+        no_answer: true,
+        ..Wire::default()
+    });
+    post_all(&mut rig, &[send(10), send(10), send(10)]);
+    while rig.counts["local_ack_timeout_err"] == 0 {
+        rig.step();
+    }
+    // all are granted again, and wait
+    rig.stands = true;
+    rig.run(1000);
+    rig.leave_only(1);
+    rig.stands = false;
+    rig.unread(1, 101);
+    rig.unread(1, 102);
+    rig.run(100);
+    let ack = rig.answer.item().with("qpn", 1).with("psn", 101);
+    rig.answer.push(ack);
+    rig.run(30_000);
+    // nothing answers the third, which is sent until the retries are used up
+    let done = [(0, 0), (1, 0), (2, status::RETRY_EXC_ERR)];
+    assert_eq!(rig.done(1), done);
+}
+
 #[test]
 fn data_that_cannot_be_placed_fails_its_message() {
     for (at, code) in [(1, status::LOC_PROT_ERR), (3, status::BAD_RESP_ERR)] {

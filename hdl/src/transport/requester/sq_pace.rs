@@ -50,6 +50,8 @@ pub struct SqPace {
     paced: Reg<Bit>,
     /// It has something to fetch.
     wants: Reg<Bit>,
+    /// No WQE of it is under way.
+    idle: Dff<Bit>,
     qpn: Dff<Bits<16>>,
     mtu: Dff<Bits<3>>,
     offset: Dff<Bits<17>>,
@@ -73,6 +75,7 @@ impl Logic for SqPace {
         let goes_on = ((sq_event.kind == SqEventKind::Refetch) & state.single) | decision.held;
         paces = terms.paced & !goes_on;
         wants = pushes & paces;
+        idle = state.fetch_index == state.exec_index;
         paced = paces;
         granted = valid & (decision.action == SendAction::Send) & terms.part.any();
         qpn = sq_event.qpn;
@@ -117,7 +120,7 @@ impl Logic for SqPace {
             order_q.payload.bytes = bytes;
         }
         order_q.payload.pushes = wants;
-        order_q.payload.idle = !granted & (state.fetch_index == state.exec_index);
+        order_q.payload.idle = !granted & idle;
         sent = sent_q;
         order = order_q;
     }

@@ -112,8 +112,13 @@ impl Logic for SqRetired {
                         out.stop = true;
                     }
                     if terms.passed {
-                        // sent before, and arrived
+                        // sent before, and arrived; of those behind it another one may not have left, so they are read again
                         next.stall = false;
+                        if state.inflight.any() & open {
+                            next.rewind = true;
+                            out.stop = true;
+                            out.push_list = true;
+                        }
                     }
                     if sq_event.status.any() & open {
                         out.fail = true;

@@ -134,6 +134,11 @@ impl Rig {
         );
     }
 
+    /// Of the packets that are granted and have not left only the first `count` leave.
+    pub(crate) fn leave_only(&mut self, count: usize) {
+        self.left.truncate(count);
+    }
+
     /// Slots of the ring that hold nothing the queue pair may still read.
     pub(crate) fn room(&self, qpn: u64) -> u16 {
         let qp = &self.qps[qpn as usize];
