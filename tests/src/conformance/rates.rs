@@ -21,6 +21,7 @@ cases! {
     rate_limit_of_long_wqes, RATES | feature::LONG_WQE, "abi qpc", "WQEs of one slot and of several follow each other at the limit.";
     rate_limit_of_middling_messages, RATES, "abi qpc", "Messages of less than a microsecond of their rate leave at the limit too, also where host memory is slow.";
     rate_limit_beside_doorbells, RATES, "abi qpc", "Doorbells and acknowledgements that come while a WQE is read take nothing of the limit.";
+    rate_limit_beside_another, RATES, "abi qpc", "What another queue pair does at the same time takes nothing of it either, and gives one that was idle nothing ahead.";
     rate_limit_of_reads, RATES | feature::READ, "abi qpc", "A READ request counts 64 bytes, however much it asks for.";
     rate_limit_of_one, RATES, "abi qpc", "A queue pair that waits for its limit holds up no other.";
     rate_limit_is_lifted, RATES, "abi qpc", "A limit that ends moves the start that is planned: the next packet leaves within 300 us.";
@@ -86,7 +87,8 @@ fn span(c: &mut Conn, count: usize) -> u64 {
     span_from(c, Side::A, count)
 }
 
-/// Cycles from the first to the last of the next `count` packets from `side` that are no acknowledgement and no CNP.
+/// Cycles from the first to the last of the next `count` packets of the connection from `side` that are no acknowledgement and no
+/// CNP.
 pub(super) fn span_from(c: &mut Conn, side: Side, count: usize) -> u64 {
     span_beside(c, side, count, |_| {})
 }
@@ -94,9 +96,14 @@ pub(super) fn span_from(c: &mut Conn, side: Side, count: usize) -> u64 {
 /// The same, while something else happens every 8 cycles.
 fn span_beside(c: &mut Conn, side: Side, count: usize, mut beside: impl FnMut(&mut Conn)) -> u64 {
     let packets = |c: &Conn| {
+        let to = match side {
+            Side::A => c.qb,
+            Side::B => c.qa,
+        };
         let sent = c.pair.sent.iter().filter(|(from, _)| *from == side);
         let packets = sent.filter(|(_, frame)| {
-            !matches!(Sent::parse(frame).opcode(), Opcode::RcAck | Opcode::Cnp)
+            let bth = Sent::parse(frame).headers.bth;
+            bth.dest_qp == to && !matches!(bth.opcode, Opcode::RcAck | Opcode::Cnp)
         });
         packets.count()
     };
@@ -255,6 +262,29 @@ fn rate_limit_beside_doorbells(bench: &mut Bench) {
         }
     });
     check_span(cycles, MESSAGES * PACKETS, gap, 0);
+}
+
+fn rate_limit_beside_another(bench: &mut Bench) {
+    let mut c = bench.connect(limited(5000));
+    let memory = memory(&mut c);
+    let (other, _) = c.pair.connect(QpOptions::default(), QpOptions::default());
+    let small = write(&memory, 64);
+    let busy = move |c: &mut Conn| {
+        if c.pair.a.nic.now() % 128 < 8 {
+            c.pair.a.post_send(other, &small);
+        }
+        while c.pair.a.poll(0).is_some() {}
+    };
+    for _ in 0..4 {
+        // idle for long
+        for _ in 0..2500 {
+            busy(&mut c);
+            c.pair.run(8);
+        }
+        post(&mut c, &memory, 16, 4096);
+        let cycles = span_beside(&mut c, Side::A, 64, &busy);
+        check_span(cycles, 64, gap(1024, 5000), 0);
+    }
 }
 
 fn rate_limit_of_reads(bench: &mut Bench) {
