@@ -59,7 +59,9 @@ pub struct Results<const Q: usize> {
     refusals: Fifo<Bits<1>, 4>,
     /// `written` of the cycle before.
     counted: Reg<Bits<16>>,
+    /// Of the oldest one, a cycle behind it: since its write is done; it writes.
     age: Dff<Bits<16>>,
+    writes: Dff<Bit>,
     aged: Reg<Bit>,
     kept: RingRam<Saved, Q, 4>,
     ends: Skid<AtomicEnd>,
@@ -87,12 +89,13 @@ impl<const Q: usize> Logic for Results<Q> {
         refusals.s.payload = bits::<1>(0).replace_bit(0, refused);
         assert!(!came | refusals.s.ready, "no more writes than results");
         counted = written;
-        let ends_now = aged & !age.bit(15) & (refusals.m.valid | !r.writes) & ends.s.ready;
+        let ends_now = aged & !age.bit(15) & (refusals.m.valid | !writes) & ends.s.ready;
         age = written - r.fence;
+        writes = r.writes;
         aged = waiting.m.valid & !ends_now;
         waiting.m.ready = ends_now;
-        refusals.m.ready = ends_now & r.writes;
-        let failed = r.error | (r.writes & refusals.m.payload.bit(0));
+        refusals.m.ready = ends_now & writes;
+        let failed = r.error | (writes & refusals.m.payload.bit(0));
         kept.we = ends_now;
         kept.wring = r.qpn.low::<Q>();
         kept.wslot = r.slot;
