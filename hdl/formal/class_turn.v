@@ -21,7 +21,7 @@ module check_class_turn (
     input [3:0] may_strict, // = may_strict_q
     input [3:0] may_share, // = may_share_q
     input [3:0] strict, // = strict_q
-    input [3:0] shut, // = shut_q
+    input [3:0] able, // = able_q
     input refill,
     input [3:0] mask // = u_arbiter.mask_after_last_q
 );
@@ -59,7 +59,7 @@ module check_class_turn (
     end
     always @* assume ((had & ~ready) == 0);
     wire [3:0] first = ready & may_strict;
-    wire [3:0] could = ready & ~shut & ~strict;
+    wire [3:0] could = ready & able;
     wire [3:0] rich = {!credits[63], !credits[47], !credits[31], !credits[15]};
     // the credit without what was charged in the cycle before
     wire [15:0] charged_less = credit + (charging ? charged_bytes : 7'd0);
@@ -81,9 +81,9 @@ module check_class_turn (
         if (step && begun == 0 && (ready & (may_strict | may_share)) != 0) assert (pop != 0);
         if (step && (ready & begun) != 0) assert (pop != 0);
         // pause
-        if (settled) assert (shut == paused);
+        if (settled) assert (able == (~zero & ~paused));
         if (settled) assert ((starts & paused) == 0);
-        assert (((may_strict | may_share) & shut) == 0);
+        if (settled) assert (((may_strict | may_share) & paused) == 0);
         // turns
         if (settled) assert (strict == zero);
         if (!settled) assert (may_share == 0 && may_strict == 0 && strict == 0 && begun == 0);

@@ -239,16 +239,15 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         check.image_we = tables.rq_we;
         check.image_qpn = tables.qpn.low::<Q>();
         check.image = tables.rq;
+        let command = events.valid & (events.payload.kind == RqEventKind::Command);
         let ends = events.payload.set & (events.payload.state == RESET);
-        check.known_we = events.valid
-            & (events.payload.kind == RqEventKind::Command)
-            & (events.payload.image | ends);
+        check.known_we = command & (events.payload.image | ends);
         check.known_qpn = events.payload.qpn.low::<Q>();
         check.known = !ends;
         forward!(track.s <= check.responses);
         forward!(order.order <= check.order);
         notification.notice = check.notice;
-        notification.command_valid = events.valid & (events.payload.kind == RqEventKind::Command);
+        notification.command_valid = command;
         notification.command = events.payload;
         notification.setup = notify;
         forward!(cnp <= notification.cnp);
@@ -329,11 +328,7 @@ impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
         faults.done = payload_done;
         faults.refused = payload_refused;
         copy!(self <= faults; judged, faulted);
-        faults.starts_recv = events.valid
-            & rq_events.s[0].ready
-            & (events.payload.kind == RqEventKind::Command)
-            & events.payload.reset
-            & !ends;
+        faults.starts_recv = command & rq_events.s[0].ready & events.payload.reset & !ends;
         faults.recv_qpn = events.payload.qpn;
         faults.starts_send = sq_starts;
         faults.send_qpn = close_qpn;

@@ -22,8 +22,10 @@
 //! response, before a completion that waits for `judged` can come there.
 //! Assumes: `owner` comes before the response to its last burst; it has one burst at least; no more than 120 owners come
 //! after `room` fell; at most a response in a cycle; a `starts_*` lasts a cycle, and the next one of its kind comes no sooner
-//! than two cycles later. A start comes when no write of the queue pair is pending, and no completion of it waits: a RESET, which
-//! comes before, is none, as what it drains is judged by the marks.
+//! than two cycles later.
+//!
+//! A start comes when no write of the queue pair is pending, and no completion of it waits. A RESET, which comes before, is none: what
+//! it drains is judged by the marks.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use crate::bus::payload::payload;
 use crate::bus::types::{Activity, WriteMark, WriteMarks, WriteOwner};

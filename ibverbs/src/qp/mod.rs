@@ -135,8 +135,9 @@ fn create(
     let qp = builder.build().map_err(ToErrno::errno)?;
 
     init.cap.max_send_wr = qp.max_send_wr();
-    if srq.is_none() {
-        init.cap.max_recv_wr = qp.max_recv_wr();
+    match srq {
+        None => init.cap.max_recv_wr = qp.max_recv_wr(),
+        Some(_) => (init.cap.max_recv_wr, init.cap.max_recv_sge) = (0, 0),
     }
     let number = qp.qpn();
     shown.qp_base = ibv_qp {

@@ -121,12 +121,16 @@ impl QpHandle {
         Ok(RtrAttr {
             path_mtu: bytes.and_then(Mtu::from_bytes).ok_or(Errno::INVAL)?,
             max_dest_rd_atomic: is_rc.then_some(attr.max_dest_rd_atomic),
-            min_rnr_timer: match attr.min_rnr_timer {
-                0 if self.context().card.is_simulated() => SIMULATED_RNR_TIMER,
-                code => code,
-            },
+            min_rnr_timer: self.rnr_timer(attr),
             ..RtrAttr::new(path, attr.dest_qp_num, attr.rq_psn)
         })
+    }
+
+    fn rnr_timer(&self, attr: &ibv_qp_attr) -> u8 {
+        match attr.min_rnr_timer {
+            0 if self.context().card.is_simulated() => SIMULATED_RNR_TIMER,
+            code => code,
+        }
     }
 
     fn rts_attr(&self, attr: &ibv_qp_attr) -> RtsAttr {
@@ -146,14 +150,14 @@ impl QpHandle {
     }
 
     /// What changes while the queue pair runs.
-    fn changes(attr: &ibv_qp_attr, given: c_int) -> Result<ChangeAttr, Errno> {
+    fn changes(&self, attr: &ibv_qp_attr, given: c_int) -> Result<ChangeAttr, Errno> {
         let has = |flag| given & flag != 0;
         Ok(ChangeAttr {
             access: match has(IBV_QP_ACCESS_FLAGS) {
                 true => Some(mr::access(attr.qp_access_flags)?),
                 false => None,
             },
-            min_rnr_timer: has(IBV_QP_MIN_RNR_TIMER).then_some(attr.min_rnr_timer),
+            min_rnr_timer: has(IBV_QP_MIN_RNR_TIMER).then(|| self.rnr_timer(attr)),
             qkey: has(IBV_QP_QKEY).then_some(attr.qkey),
             ..ChangeAttr::default()
         })
@@ -209,7 +213,7 @@ impl QpHandle {
             IBV_QPS_SQD => Some(QpAttr::Sqd),
             _ => Some(QpAttr::Err),
         };
-        let changes = Self::changes(&attr, given)?;
+        let changes = self.changes(&attr, given)?;
         let changes = (to == IBV_QPS_RTS).then_some(changes);
         // Rights and Q_Key are part of INIT, which the queue pair has before RTR.
         let renew = to == IBV_QPS_RTR && given & (IBV_QP_ACCESS_FLAGS | IBV_QP_QKEY) != 0;

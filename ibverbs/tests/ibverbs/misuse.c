@@ -286,6 +286,8 @@ static void queue_pairs(struct ibv_context *context, struct ibv_pd *pd)
 	attr.cap.max_recv_wr = 1 << 30;
 	attr.cap.max_recv_sge = 1000;
 	MUST(qp = ibv_create_qp(pd, &attr));
+	expect("receive requests", attr.cap.max_recv_wr, 0);
+	expect("pieces of them", attr.cap.max_recv_sge, 0);
 	REFUSED(ibv_destroy_srq(srq), EBUSY);
 	REFUSED(ibv_destroy_cq(cq), EBUSY);
 	REFUSED(ibv_dealloc_pd(pd), EBUSY);

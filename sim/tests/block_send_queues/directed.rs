@@ -251,23 +251,40 @@ fn a_packet_behind_one_that_arrived_and_is_not_read_again_is_sent() {
         ..Wire::default()
     });
     post_all(&mut rig, &[send(10), send(10), send(10)]);
+    cannot_be_read(&mut rig, &[101, 102]);
+    // nothing answers the third, which is sent until the retries are used up
+    let done = [(0, 0), (1, 0), (2, status::RETRY_EXC_ERR)];
+    assert_eq!(rig.done(1), done);
+}
+
+/// The same within a message.
+#[test]
+fn a_message_of_which_a_packet_arrived_and_is_not_read_again_is_sent() {
+    let mut rig = rig(Wire {
+        no_answer: true,
+        ..Wire::default()
+    });
+    post_all(&mut rig, &[send(10), send(3000)]);
+    cannot_be_read(&mut rig, &[101]);
+    assert_eq!(rig.done(1), [(0, 0), (1, status::RETRY_EXC_ERR)]);
+}
+
+/// All packets are granted again and wait; one leaves, `psns` cannot be read, the first of them is acknowledged.
+fn cannot_be_read(rig: &mut Rig, psns: &[u32]) {
     while rig.counts["local_ack_timeout_err"] == 0 {
         rig.step();
     }
-    // all are granted again, and wait
     rig.stands = true;
     rig.run(1000);
     rig.leave_only(1);
     rig.stands = false;
-    rig.unread(1, 101);
-    rig.unread(1, 102);
+    for &psn in psns {
+        rig.unread(1, psn);
+    }
     rig.run(100);
-    let ack = rig.answer.item().with("qpn", 1).with("psn", 101);
+    let ack = rig.answer.item().with("qpn", 1).with("psn", psns[0].into());
     rig.answer.push(ack);
     rig.run(30_000);
-    // nothing answers the third, which is sent until the retries are used up
-    let done = [(0, 0), (1, 0), (2, status::RETRY_EXC_ERR)];
-    assert_eq!(rig.done(1), done);
 }
 
 #[test]

@@ -87,23 +87,25 @@ fn span(c: &mut Conn, count: usize) -> u64 {
     span_from(c, Side::A, count)
 }
 
-/// Cycles from the first to the last of the next `count` packets of the connection from `side` that are no acknowledgement and no
-/// CNP.
+/// Cycles from the first to the last of the next `count` packets from `side` that are no acknowledgement and no CNP.
 pub(super) fn span_from(c: &mut Conn, side: Side, count: usize) -> u64 {
-    span_beside(c, side, count, |_| {})
+    span_beside(c, side, None, count, |_| {})
 }
 
-/// The same, while something else happens every 8 cycles.
-fn span_beside(c: &mut Conn, side: Side, count: usize, mut beside: impl FnMut(&mut Conn)) -> u64 {
+/// The same, of packets to queue pair `to` if it is given, while something else happens every 8 cycles.
+fn span_beside(
+    c: &mut Conn,
+    side: Side,
+    to: Option<u32>,
+    count: usize,
+    mut beside: impl FnMut(&mut Conn),
+) -> u64 {
     let packets = |c: &Conn| {
-        let to = match side {
-            Side::A => c.qb,
-            Side::B => c.qa,
-        };
         let sent = c.pair.sent.iter().filter(|(from, _)| *from == side);
         let packets = sent.filter(|(_, frame)| {
             let bth = Sent::parse(frame).headers.bth;
-            bth.dest_qp == to && !matches!(bth.opcode, Opcode::RcAck | Opcode::Cnp)
+            to.is_none_or(|to| bth.dest_qp == to)
+                && !matches!(bth.opcode, Opcode::RcAck | Opcode::Cnp)
         });
         packets.count()
     };
@@ -253,7 +255,8 @@ fn rate_limit_beside_doorbells(bench: &mut Bench) {
     let gap = gap(1024, 5000);
     // the next one is there before the one in front of it has left, at another moment of its time each time
     let (mut posted, mut due) = (0, 0);
-    let cycles = span_beside(&mut c, Side::A, (MESSAGES * PACKETS) as usize, |c| {
+    let count = (MESSAGES * PACKETS) as usize;
+    let cycles = span_beside(&mut c, Side::A, None, count, |c| {
         let now = c.pair.a.nic.now();
         if posted < MESSAGES && now >= due {
             post(c, &memory, 1, 1024 * PACKETS as u32);
@@ -268,6 +271,7 @@ fn rate_limit_beside_another(bench: &mut Bench) {
     let mut c = bench.connect(limited(5000));
     let memory = memory(&mut c);
     let (other, _) = c.pair.connect(QpOptions::default(), QpOptions::default());
+    let to = Some(c.qb);
     let small = write(&memory, 64);
     let busy = move |c: &mut Conn| {
         if c.pair.a.nic.now() % 128 < 8 {
@@ -282,7 +286,7 @@ fn rate_limit_beside_another(bench: &mut Bench) {
             c.pair.run(8);
         }
         post(&mut c, &memory, 16, 4096);
-        let cycles = span_beside(&mut c, Side::A, 64, &busy);
+        let cycles = span_beside(&mut c, Side::A, to, 64, &busy);
         check_span(cycles, 64, gap(1024, 5000), 0);
     }
 }

@@ -342,8 +342,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         case: Some("state_reset_behind_a_refusal"),
         changes: &[change(
             "receive_side",
-            "assign faults_starts_recv = events_valid & events_ready & (events_payload[RqEvent_kind +: 4] == RqEventKind_Command) & events_payload[RqEvent_reset] & !ends;",
-            "events_valid & events_ready & (events_payload[RqEvent_kind +: 4] == RqEventKind_Command) & events_payload[RqEvent_reset]",
+            "assign faults_starts_recv = command & events_ready & events_payload[RqEvent_reset] & !ends;",
+            "command & events_ready & events_payload[RqEvent_reset]",
         )],
     },
     Defect {

@@ -123,7 +123,7 @@ impl Logic for SqRetired {
                     if sq_event.status.any() & open {
                         out.fail = true;
                         next.error_status = bits::<8>(0);
-                    } else if terms.stalled {
+                    } else if terms.stalled & !terms.passed {
                         out.fail = true;
                         out.local = true;
                         next.error_status = GENERAL_ERR;

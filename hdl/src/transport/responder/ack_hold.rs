@@ -54,7 +54,6 @@ pub struct AckHold<const Q: usize> {
     follows: Dff<Bit>,
     /// Of each queue pair: tokens queued before its latest one, modulo 2^16 and inverted, so that 0 is of none.
     latest: SweptRam<Bits<16>, Q>,
-    /// It is written after reset; until then no token is taken.
     /// Tokens queued before the latest one with `reply`, modulo 2^16.
     #[init(Reg::new(0xffff_u64.into()))]
     reply: Reg<Bits<16>>,

@@ -177,8 +177,8 @@ pub(super) const PROOFS: &[Proof] = &[
             },
             Bug {
                 what: "a queue in debt waits for one that has nothing to send",
-                from: "assign refill = !(|(ready & ~shut_q & ~strict_q & rich));",
-                to: "assign refill = !(|(~shut_q & ~strict_q & rich));",
+                from: "assign refill = !(|(ready & able_q & rich));",
+                to: "assign refill = !(|(able_q & rich));",
             },
             Bug {
                 what: "queues in debt send before those that are not",
@@ -187,8 +187,8 @@ pub(super) const PROOFS: &[Proof] = &[
             },
             Bug {
                 what: "quanta are saved up",
-                from: "next = quantum;",
-                to: "next = sum;",
+                from: "filled = quantum;",
+                to: "filled = sum;",
             },
         ],
     },
