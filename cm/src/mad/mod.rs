@@ -84,8 +84,8 @@ pub struct Rej {
     pub about: u8,
     /// Why, see [`reason`].
     pub reason: u16,
-    /// With [`reason::TIMEOUT`] the GUID of the sender's channel adapter, by which a peer that has not answered knows it (ARI of 8
-    /// bytes); else 0.
+    /// The GUID of the sender's channel adapter. The message has it (ARI of 8 bytes) with [`reason::TIMEOUT`] alone, where a peer that
+    /// has not answered knows the connection by it; 0 in one that came without.
     pub guid: u64,
     /// Data of the program.
     pub private: [u8; 148],

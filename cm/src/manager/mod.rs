@@ -324,10 +324,7 @@ impl Manager {
             remote,
             about,
             reason,
-            guid: match reason {
-                reason::TIMEOUT => self.guid,
-                _ => 0,
-            },
+            guid: self.guid,
             private,
         });
         self.send(peer, tid, message);

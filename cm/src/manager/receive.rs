@@ -81,7 +81,7 @@ impl Manager {
             remote,
             about,
             reason,
-            guid: 0,
+            guid: self.guid,
             private,
         };
         self.send(to, tid, Message::Rej(rej));

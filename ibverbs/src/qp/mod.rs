@@ -80,7 +80,7 @@ fn code(state: QpState) -> c_int {
     }
 }
 
-/// A queue of 0 requests is one of 1, which stays unused; with a shared receive queue what is said of the own one does not count.
+/// A queue of 0 requests is one of 1, which stays unused; with a shared receive queue the sizes of the own one do not count.
 fn sized<'a>(builder: QpBuilder<'a>, init: &ibv_qp_init_attr) -> QpBuilder<'a> {
     let cap = &init.cap;
     let (max_recv_wr, max_recv_sge) = match init.srq.is_null() {

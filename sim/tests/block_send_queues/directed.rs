@@ -245,7 +245,7 @@ fn what_is_sent_again_uses_up_no_retries_before_it_leaves() {
 
 /// Two packets that are sent again cannot be read, and the peer had the first of them: the second is read again.
 #[test]
-fn a_packet_behind_one_that_arrived_and_is_not_read_again_is_sent() {
+fn packets_that_follow_one_that_arrived_are_read_again() {
     let mut rig = rig(Wire {
         no_answer: true,
         ..Wire::default()

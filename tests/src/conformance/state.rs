@@ -30,7 +30,7 @@ cases! {
     state_err_stays_of_sends, RC, "IB1 10.3.1", "So does a requester: neither SQD nor RTS revives it, and what is posted is flushed.";
     state_needs_contexts, RC, "abi cmd", "A queue pair without contexts cannot be opened.";
     card_disabled_hears_nothing, RC, "abi regs", "A card that is not enabled takes no frames and sends none.";
-    state_reset_behind_a_refusal, ATOMIC, "IB1 9.9.3", "A message whose payload host memory refused is neither acknowledged nor completed with success, also if RESET comes before its completion.";
+    state_reset_after_a_refusal, ATOMIC, "IB1 9.9.3", "A message whose payload host memory refused is neither acknowledged nor completed with success, also if RESET comes before its completion.";
 }
 
 fn state_reset_hears_nothing(bench: &mut Bench) {
@@ -272,7 +272,7 @@ fn card_disabled_hears_nothing(bench: &mut Bench) {
 }
 
 /// The completion waits for the atomics in front of it, and RESET comes at any moment of that.
-fn state_reset_behind_a_refusal(bench: &mut Bench) {
+fn state_reset_after_a_refusal(bench: &mut Bench) {
     const ATOMICS: u32 = 4;
     bench.expect_refusals();
     let mut s = bench.script(QpOptions::default());

@@ -339,7 +339,7 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "mark_ends_early",
         what: "RESET takes the mark of refused payload back before its completion comes",
-        case: Some("state_reset_behind_a_refusal"),
+        case: Some("state_reset_after_a_refusal"),
         changes: &[change(
             "receive_side",
             "assign faults_starts_recv = command & events_ready & events_payload[RqEvent_reset] & !ends;",
