@@ -137,6 +137,8 @@ payload! {
         push_list: Bit,
         /// With `push_ready`: not before its class is open.
         held: Bit,
+        /// Retired: what follows a packet that arrived is read again.
+        rereads: Bit,
         /// It stands in the ready FIFO afterwards.
         queued: Bit,
         /// It went into error.

@@ -51,8 +51,7 @@ impl Logic for SqFeedback {
         let acks = answered & terms.in_window & terms.counts & terms.progresses;
         let renews = (sq_event.kind == SqEventKind::Command) & sq_event.reset;
         // what is in flight is sent again (Karn), or the timer of an RNR NAK runs first
-        let again = (sq_event.kind == SqEventKind::Retired) & terms.passed & state.inflight.any();
-        let voids = decision.retries | decision.rnr_timer | again;
+        let voids = decision.retries | decision.rnr_timer | decision.rereads;
         raised = valid & ((terms.reliable & (acks | voids)) | renews);
         raised_report = no_report;
         copy!(raised_report <= sq_event; qpn);

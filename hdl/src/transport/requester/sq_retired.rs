@@ -116,6 +116,7 @@ impl Logic for SqRetired {
                         next.stall = false;
                         if state.inflight.any() & open {
                             next.rewind = true;
+                            out.rereads = true;
                             out.stop = true;
                             out.push_list = true;
                         }
