@@ -29,9 +29,11 @@ impl AnyBackend {
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         match self {
+            #[cfg(feature = "vfio")]
+            Self::Vfio(card) => card.is_simulated(),
             #[cfg(feature = "vfio-user")]
             Self::VfioUser(_) => true,
-            _ => false,
+            Self::None(never) => match *never {},
         }
     }
 }

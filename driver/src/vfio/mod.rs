@@ -95,6 +95,12 @@ impl Vfio {
         })
     }
 
+    /// Its time is not the host's: a simulated card, passed on to this machine.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.slowdown > 1
+    }
+
     /// Resets the function. Mapped memory stays mapped; the card loses all other state.
     ///
     /// # Errors
