@@ -162,6 +162,13 @@ impl Cache {
         std::mem::take(&mut entry.waiting)
     }
 
+    /// A question of ours for a neighbour is open.
+    pub(super) fn is_asked(&self, address: Address) -> bool {
+        use NeighbourState::{Incomplete, Probe};
+        let entry = self.entries.get(&address);
+        entry.is_some_and(|entry| matches!(entry.state, Incomplete | Probe))
+    }
+
     /// A neighbour answered (RFC 4861, 7.2.5); `overrides`: also if another address was known. `None`: no question is
     /// open, or the answer does not count.
     pub(super) fn answered(

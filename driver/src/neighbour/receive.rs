@@ -67,7 +67,8 @@ impl<B: Backend> Neighbours<B> {
             return false;
         }
         if !request && ours {
-            let waiting = self.cache.answered(v6(sender), Some(mac), true, now);
+            let overrides = self.cache.is_asked(v6(sender));
+            let waiting = self.cache.answered(v6(sender), Some(mac), overrides, now);
             self.confirmed(waiting, mac);
         } else if !sender.is_unspecified() {
             let waiting = self.cache.moved(v6(sender), mac, now);
