@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ferroce_proto::abi::classes::PFC_WATCHDOG_RESET;
 use ferroce_proto::abi::cmd::{self, CmdCpl, CmdHead, status};
 use ferroce_proto::abi::regs;
 use thiserror::Error;
@@ -13,9 +14,20 @@ use crate::host::Host;
 use crate::ring::EntryRing;
 use crate::{Backend, BackendError};
 
-/// Longest wait for the completion of a command in ns: it may wait for a class that the peer pauses, for as long as
-/// [`PFC_WATCHDOG_RESET`](ferroce_proto::abi::classes::PFC_WATCHDOG_RESET) lets it.
-pub const COMMAND_LIMIT_NS: u64 = 250_000_000;
+/// Longest wait for the completion of a command in ns, beside its wait for a class that the peer pauses.
+const BESIDE_NS: u64 = 150_000_000;
+/// Longest wait with the watchdog of pauses after reset.
+pub const COMMAND_LIMIT_NS: u64 = limit_ns(PFC_WATCHDOG_RESET as u16);
+
+/// Longest wait if a class may be paused for so many ms. Without a watchdog (0) it is as after reset.
+pub(crate) const fn limit_ns(watchdog_ms: u16) -> u64 {
+    let paused_ms = if watchdog_ms < PFC_WATCHDOG_RESET as u16 {
+        PFC_WATCHDOG_RESET as u64
+    } else {
+        watchdog_ms as u64
+    };
+    BESIDE_NS + 1_000_000 * paused_ms
+}
 
 const LOG_ENTRIES: u8 = 4;
 const ENTRIES: u32 = 1 << LOG_ENTRIES;
@@ -138,6 +150,8 @@ pub(crate) struct CommandRing<B: Backend> {
     answers: EntryRing<B, { CmdCpl::BYTES }>,
     index: u32,
     dead: bool,
+    /// See [`limit_ns`].
+    pub(crate) limit_ns: u64,
 }
 
 impl<B: Backend> CommandRing<B> {
@@ -159,6 +173,7 @@ impl<B: Backend> CommandRing<B> {
             answers,
             index: 0,
             dead: false,
+            limit_ns: COMMAND_LIMIT_NS,
         })
     }
 
@@ -191,7 +206,7 @@ impl<B: Backend> CommandRing<B> {
         let host = self.commands.host();
         host.write32(regs::CMD_PI.into(), self.index);
 
-        let answer = host.wait(COMMAND_LIMIT_NS, || self.answers.read(position.into()));
+        let answer = host.wait(self.limit_ns, || self.answers.read(position.into()));
         let Some(answer) = answer else {
             if host.look() {
                 return Err(CommandError::Lost { operation, index });
@@ -201,7 +216,7 @@ impl<B: Backend> CommandRing<B> {
             return Err(CommandError::Timeout {
                 operation,
                 index,
-                limit_ns: COMMAND_LIMIT_NS,
+                limit_ns: self.limit_ns,
                 card,
             });
         };

@@ -131,6 +131,11 @@ impl<B: Backend> Card<B> {
         lock(&self.commands).execute(operation, command)
     }
 
+    /// How long commands from now on may take at most.
+    pub(crate) fn set_command_limit(&self, limit_ns: u64) {
+        lock(&self.commands).limit_ns = limit_ns;
+    }
+
     /// Carries out a command after which others use memory again. If it is not answered the card may still reach that, so
     /// that it is given up.
     pub(crate) fn execute_for_sure(

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ferroce_driver::{
-    Access, AsyncEvent, Backend, COMMAND_LIMIT_NS, CommandError, Context, CqError, EventAttr,
-    MrError, Notify, OpenError, OwnedQueues, Qp, RecvWr, SendOp, SendWr, Wc, WcOpcode, WcStatus,
-    eventfd,
+    Access, AsyncEvent, Backend, COMMAND_LIMIT_NS, Classes, CommandError, Context, CqError,
+    EventAttr, MrError, Notify, OpenError, OwnedQueues, Qp, RecvWr, SendOp, SendWr, Wc, WcOpcode,
+    WcStatus, eventfd,
 };
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::eq::event;
@@ -90,6 +90,23 @@ fn a_card_without_answers_is_not_taken_for_lost() {
         }
     ));
     assert!(!context.is_lost() && !fake.state().mapped.is_empty());
+}
+
+/// A class may be paused as long as its watchdog lets it, and a command waits for what stands in it.
+#[test]
+fn a_command_may_take_as_long_as_a_pause() {
+    let (fake, context) = open(ALL);
+    let classes = Classes {
+        watchdog_ms: 1000,
+        ..Classes::default()
+    };
+    context.set_classes(&classes).unwrap();
+    fake.state().answers.insert(opcode::SET_PORT, Answer::Never);
+    let e = context.set_mac(LOCAL_MAC).unwrap_err();
+    let CommandError::Timeout { limit_ns, .. } = e else {
+        panic!("{e}");
+    };
+    assert_eq!(limit_ns, 1_150_000_000);
 }
 
 #[test]
