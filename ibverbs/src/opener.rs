@@ -26,14 +26,14 @@ pub fn set_simulated(opener: Opener) {
 /// # Errors
 /// What the driver or the simulation says; there is no simulation.
 pub(crate) fn open(name: &str) -> Result<(AnyBackend, Option<Keep>), BoxError> {
+    // A socket has a thread that reads it, a simulation those that serve it.
     let Some(what) = name.strip_prefix("sim:") else {
-        // A socket has a thread that reads it.
         return Ok((signals::quiet(|| open::open(name))?, None));
     };
     let absent =
         "this library has no simulated card inside; `cargo xtask lib --sim` makes one that has";
     let simulate = SIMULATED.get().ok_or(absent)?;
-    let (card, keep) = simulate(what)?;
+    let (card, keep) = signals::quiet(|| simulate(what))?;
     Ok((card, Some(keep)))
 }
 
