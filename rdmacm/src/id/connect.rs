@@ -78,7 +78,7 @@ impl CmId {
 
     /// Waits for requests from now on.
     pub(crate) fn listen(self: &Arc<Self>) -> Result<(), Errno> {
-        let port = super::port()?;
+        let port = super::live_port()?;
         if self.lock().phase == Phase::Idle {
             self.bind((std::net::Ipv4Addr::UNSPECIFIED, 0).into())?;
         }
@@ -110,7 +110,7 @@ impl CmId {
 
     /// Asks the peer for a connection, or for its queue pair of datagrams.
     pub(crate) fn connect(self: &Arc<Self>, asked: &Asked) -> Result<(), Errno> {
-        let port = super::port()?;
+        let port = super::live_port()?;
         let (qpn, srq) = self.number(asked);
         let mut inner = self.lock();
         let (Phase::Routed, Some(peer)) = (inner.phase, inner.peer) else {
@@ -161,7 +161,7 @@ impl CmId {
 
     /// Accepts a request; what the program does not name is as it was asked for.
     pub(crate) fn accept(self: &Arc<Self>, asked: Option<&Asked>) -> Result<(), Errno> {
-        let port = super::port()?;
+        let port = super::live_port()?;
         let default = Asked::default();
         let asked = asked.unwrap_or(&default);
         let (qpn, srq) = self.number(asked);

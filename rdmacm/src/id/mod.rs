@@ -35,6 +35,17 @@ pub(crate) fn port() -> Result<&'static Port, Errno> {
     })
 }
 
+/// It, for what waits for its thread: `ENODEV` too if the device is gone.
+fn live_port() -> Result<&'static Port, Errno> {
+    port().and_then(|port| {
+        if port.has_ended() {
+            Err(Errno::NODEV)
+        } else {
+            Ok(port)
+        }
+    })
+}
+
 /// How far an identifier is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {

@@ -196,6 +196,11 @@ impl Port {
         self.process == std::process::id()
     }
 
+    /// Its thread has ended, as the device is gone.
+    pub(crate) fn has_ended(&self) -> bool {
+        lock(&self.drained).is_done
+    }
+
     /// Starts the thread.
     fn run(self: &Arc<Self>) -> Result<(), Errno> {
         let mut gsi = Gsi::open(self.context, self.pd)?;
