@@ -1,202 +1,157 @@
-//! What happens to a life, and what must be true of its frames, completions and memory.
+//! What a life posts, and what its peer sends.
 
-use ferroce_proto::abi::cq::{Cqe, status as cq_status};
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::wire::{
-    AethRepr, BthRepr, EthRepr, Extensions, Gid, Headers, Ip, Opcode, Packet, Psn, RethRepr,
-    Syndrome, UdpRepr,
+    AethRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Gid, Headers, Ip, Opcode, Psn,
+    RethRepr, Syndrome, UdpRepr,
 };
 use ferroce_sim::packet;
-use ferroce_sim::testhost::{Host, Mr, Work};
+use ferroce_sim::testhost::{Host, Mr, Peer, Work};
 
-use super::{Life, RECEIVES, Test};
+use super::life::{Life, Posted};
+use super::{READS, Test};
+
+/// Bytes that a READ of a life fetches at most, and where in its target they go.
+const FETCHED: u32 = 2048;
+const FETCHED_AT: usize = 4096;
 
 /// What the peer of a life sends.
 #[derive(Clone, Copy)]
 enum Step {
     Ack,
+    /// The response of a READ.
+    Answer,
     Read,
+    Atomic,
     Write,
     Send,
 }
 
 impl Test {
-    /// What all completion queues hold.
-    pub(crate) fn completions(&mut self) -> Vec<Cqe> {
-        let own = self.incarnations.iter().map(|life| life.cqn);
-        let mut cqns: Vec<_> = own.chain([0]).collect();
-        cqns.sort_unstable();
-        cqns.dedup();
-        let host = &mut self.host;
-        let of = |cqn| std::iter::from_fn(|| host.poll(cqn)).collect::<Vec<_>>();
-        cqns.into_iter().flat_map(of).collect()
-    }
-
-    /// A completion is of a WQE that its life posted, once and in order, and in success of what happened in it.
-    pub(crate) fn check_completion(&mut self, cqe: &Cqe) {
-        let life = self
-            .incarnations
-            .iter_mut()
-            .find(|life| life.qpn == cqe.qpn);
-        let life = life.unwrap_or_else(|| panic!("completion of no life: {cqe:?}"));
-        let posted = if cqe.recv { RECEIVES } else { life.posted };
-        assert!(cqe.wqe_index < posted, "{cqe:?} of {posted} posted");
-        let before = life.completed[usize::from(cqe.recv)].replace(cqe.wqe_index);
-        assert!(
-            before.is_none_or(|before| before < cqe.wqe_index),
-            "{cqe:?} behind {before:?}"
-        );
-        if cqe.status != cq_status::SUCCESS {
-            return;
-        }
-        if cqe.recv {
-            assert_eq!(cqe.imm, life.mark, "a message to another life: {cqe:?}");
-        } else {
-            let acked = life.qp_type != qp_type::RC || cqe.wqe_index < life.acked;
-            assert!(
-                acked,
-                "it was not acknowledged: {cqe:?} of {} sends",
-                life.acked
-            );
-            // Its memory is the host's again.
-            let end = life.ends[usize::from(cqe.wqe_index)];
-            let (left, leaving) = (life.left, self.leaving as u32);
-            assert!(
-                end < left + leaving,
-                "{cqe:?} ends at PSN {end}, and {left} left"
-            );
-        }
-    }
-
-    /// The target of a life holds what it held at first, or what its own peer sent.
-    pub(crate) fn check_memory(&self, life: &Life) {
-        let memory = self.host.contents(&life.target);
-        for (at, word) in memory.as_chunks::<8>().0.iter().enumerate() {
-            let mark = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            assert!(
-                [life.mark, !life.mark].contains(&mark),
-                "{mark:#x} in word {at} of the memory of {:#x}",
-                life.mark
-            );
-        }
-    }
-
-    /// Nothing reached the memory of a life that ended.
-    pub(crate) fn check_ended(&self) {
-        for ended in &self.ended {
-            let memory = self.host.contents(&ended.life.target);
-            assert!(memory == ended.memory, "{:#x}", ended.life.mark);
-        }
-    }
-
-    /// A frame is of the life that its address names, all of it.
-    pub(crate) fn check(&mut self, frame: &[u8]) {
-        let Packet { headers, payload } = Packet::parse(frame).expect("a RoCEv2 packet");
-        let qpn = headers.bth.dest_qp;
-        let is_of = |life: &Life| life.peer.qpn == qpn;
-        let life = match self.incarnations.iter_mut().find(|life| is_of(life)) {
-            Some(life) => {
-                if headers.bth.opcode.is_request() {
-                    let first = Psn::new(self.host.peer(life.qpn).psn);
-                    life.left = life.left.max((headers.bth.psn.since(first) + 1) as u32);
-                }
-                &*life
-            }
-            None => {
-                let ended = self.ended.iter_mut().find(|ended| is_of(&ended.life));
-                let ended = ended.unwrap_or_else(|| panic!("{headers:?} names no peer"));
-                ended.late += 1;
-                assert!(
-                    ended.late <= self.leaving,
-                    "frames of a life that ended: {headers:?}"
-                );
-                &ended.life
-            }
-        };
-        let to = match headers.ip {
-            Ip::V4(ip) => Gid::from(std::net::IpAddr::from(ip.dst)),
-            Ip::V6(ip) => Gid::from(std::net::IpAddr::from(ip.dst)),
-        };
-        let path = (headers.eth.dst, headers.eth.vlan, to);
-        assert_eq!(
-            path,
-            (life.peer.mac, life.vlan, life.peer.gid),
-            "{headers:?}"
-        );
-        for word in frame[payload].as_chunks::<8>().0 {
-            let mark = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            assert_eq!(mark, life.mark, "bytes of another life in {headers:?}");
-        }
-    }
-
-    /// Something happens to a life: it posts, its peer sends, or a former peer of its number does.
-    pub(crate) fn act(&mut self, index: usize) {
+    /// Something happens to a life: it posts, its path changes, its peer sends, or a former peer of its number does.
+    pub(super) fn act(&mut self, index: usize) {
         match self.rng.u8(..12) {
             0 => return (0..24).for_each(|_| self.post(index, 8)),
-            1..8 => return self.post(index, self.incarnations[index].source.len as u32 / 8),
+            1..8 => return self.post(index, self.lives[index].source.len as u32 / 8),
             8 => return self.straggle(index),
+            9 if self.lives[index].qp_type == qp_type::UD => return self.change_path(index),
             _ => {}
         }
-        let Self {
-            rng,
-            host,
-            incarnations,
-            ..
-        } = self;
-        let life = &mut incarnations[index];
-        let step = match (life.qp_type == qp_type::RC, rng.u8(..5)) {
-            (true, 0 | 4) if life.acked < life.posted => Step::Ack,
-            (true, 1) => Step::Read,
+        let Self { rng, lives, .. } = self;
+        let life = &mut lives[index];
+        let due = life.sends.get(usize::from(life.acked));
+        let is_answer = due.is_some_and(|due| due.reads.is_some());
+        let has_left = due.is_some_and(|due| due.end < life.left);
+        let step = match (life.is_rc(), rng.u8(..6)) {
+            (true, 0 | 4) if is_answer && has_left => Step::Answer,
+            (true, 0 | 4) if !is_answer && due.is_some() => Step::Ack,
+            (true, 1) if life.asked < READS => Step::Read,
             (true, 2) => Step::Write,
+            (true, 3) if life.asked < READS => Step::Atomic,
             _ => Step::Send,
         };
         let (psn, packets, len) = match step {
             Step::Ack => {
-                // The next, or whatever was posted, though it has not left.
-                let all = rng.bool();
-                life.acked = if all { life.posted } else { life.acked + 1 };
-                let end = life.ends[usize::from(life.acked) - 1];
-                (host.peer(life.qpn).psn.wrapping_add(end), 0, 0)
+                // The next, or whatever was posted up to a READ, though it has not left.
+                let behind = &life.sends[usize::from(life.acked)..];
+                let all = behind
+                    .iter()
+                    .take_while(|sent| sent.reads.is_none())
+                    .count();
+                life.acked += if rng.bool() { all as u16 } else { 1 };
+                let end = life.sends[usize::from(life.acked) - 1].end;
+                (self.host.peer(life.qpn).psn.wrapping_add(end), 0, 0)
             }
+            Step::Answer => return self.answer(index),
             Step::Read => {
                 let len = 8 * rng.u32(1..life.source.len as u32 / 8);
                 (life.next, life.mtu.packets(len), len)
             }
+            Step::Atomic => (life.next, 1, 8),
             Step::Write | Step::Send => (life.next, 1, 8 * rng.u32(..25)),
         };
-        life.next = life.next.wrapping_add(packets);
-        let frame = frame(host, &self.gids, life, step, psn, len);
-        host.nic.receive(&frame);
+        life.next = life.next.wrapping_add(packets) & 0xff_ffff;
+        match step {
+            Step::Read | Step::Atomic => life.asked += 1,
+            Step::Send if life.refused && len > 0 => {
+                life.spoilt.get_or_insert(psn);
+            }
+            _ => {}
+        }
+        let frame = frame(&self.host, &self.gids, life, step, psn, len);
+        self.host.nic.receive(&frame);
     }
 
     /// Posts a send of fewer than so many words.
     fn post(&mut self, index: usize, words: u32) {
         let Self { rng, host, .. } = self;
-        let life = &mut self.incarnations[index];
-        if life.posted > 40 {
+        let life = &mut self.lives[index];
+        if life.posted() > 40 {
             return;
         }
         let bytes = life.source.len as u32;
-        let len = 8 * rng.u32(..words);
+        let is_datagram = life.qp_type == qp_type::UD;
+        let words = match is_datagram {
+            true => words.min(life.mtu.bytes() as u32 / 8),
+            false => words,
+        };
+        let mut len = 8 * rng.u32(..words);
         let list = [life
             .source
             .sge(u64::from(8 * rng.u32(..=(bytes - len) / 8)), len)];
-        let mut work = if rng.bool() {
-            Work::send(&list)
-        } else {
-            Work::write(&list, &life.target, 0)
+        let mut reads = None;
+        let mut work = match rng.u8(..5) {
+            _ if is_datagram => Work::datagram(&list, life.qpn, life.peer.qpn, life.qkey()),
+            0 if life.is_rc() => {
+                len = len.min(FETCHED);
+                reads = Some(FETCHED_AT..FETCHED_AT + len as usize);
+                let list = [life.target.sge(FETCHED_AT as u64, len)];
+                Work::read(&list, &life.source, 0)
+            }
+            1 | 2 => Work::send(&list),
+            _ => Work::write(&list, &life.target, 0),
         };
         work.head.signaled = rng.u8(..3) > 0;
-        let before = life.ends.last().map_or(0, |end| end + 1);
-        life.ends.push(before + life.mtu.packets(len) - 1);
+        let before = life.sends.last().map_or(0, |sent| sent.end + 1);
+        let end = before + life.mtu.packets(len) - 1;
+        life.sends.push(Posted { end, reads });
         host.post_send(life.qpn, &work);
-        life.posted += 1;
+    }
+
+    /// The peer answers the READ that is due.
+    fn answer(&mut self, index: usize) {
+        let Self { host, gids, .. } = self;
+        let life = &mut self.lives[index];
+        let due = &life.sends[usize::from(life.acked)];
+        let len = due.reads.clone().map_or(0, |bytes| bytes.len());
+        life.acked += 1;
+        let packets = life.mtu.packets(len as u32);
+        let first = due.end + 1 - packets;
+        for packet in 0..packets {
+            use Opcode::{RcReadResponseFirst, RcReadResponseLast};
+            use Opcode::{RcReadResponseMiddle, RcReadResponseOnly};
+            let opcode = match (packet == 0, packet + 1 == packets) {
+                (true, true) => RcReadResponseOnly,
+                (true, false) => RcReadResponseFirst,
+                (false, false) => RcReadResponseMiddle,
+                (false, true) => RcReadResponseLast,
+            };
+            let psn = host.peer(life.qpn).psn.wrapping_add(first + packet);
+            let mut headers = headers(host, gids, life.qpn, &life.peer, opcode, psn);
+            headers.ext.aeth = (opcode != RcReadResponseMiddle).then_some(AethRepr {
+                syndrome: Syndrome::ACK,
+                msn: life.acked.into(),
+            });
+            let rest = len - packet as usize * life.mtu.bytes();
+            let frame = packet::frame(&headers, &words(life.mark, rest.min(life.mtu.bytes())));
+            host.nic.receive(&frame);
+        }
     }
 
     /// The former peer of a number goes on, with the PSN that is expected now or one of then.
     fn straggle(&mut self, index: usize) {
         let Self { rng, host, .. } = self;
-        let now = &self.incarnations[index];
+        let now = &self.lives[index];
         let mut former = self.ended.iter().rev();
         let Some(former) = former.find(|ended| ended.life.qpn == now.qpn) else {
             return;
@@ -206,7 +161,7 @@ impl Test {
         let psn = match (step, rng.u8(..4)) {
             (_, 0) => former.next,
             (Step::Ack, _) => {
-                let ahead = now.ends.last().copied().unwrap_or(0);
+                let ahead = now.sends.last().map_or(0, |sent| sent.end);
                 host.peer(now.qpn).psn.wrapping_add(ahead)
             }
             _ => now.next,
@@ -216,18 +171,48 @@ impl Test {
     }
 }
 
+fn words(mark: u32, len: usize) -> Vec<u8> {
+    let words = (0..len as u32 / 8).flat_map(|word| [mark, word]);
+    words.flat_map(u32::to_le_bytes).collect()
+}
+
+/// A packet of a peer without extension headers.
+pub(super) fn headers(
+    host: &Host,
+    gids: &[Gid; 2],
+    qpn: u32,
+    peer: &Peer,
+    opcode: Opcode,
+    psn: u32,
+) -> Headers {
+    let own = gids[usize::from(!peer.gid.is_ipv4())];
+    Headers {
+        eth: EthRepr {
+            dst: host.mac,
+            src: peer.mac,
+            vlan: None,
+        },
+        ip: Ip::between(peer.gid, own, 0, 0, 64).expect("of one kind"),
+        udp: UdpRepr { src_port: 0xc123 },
+        bth: BthRepr {
+            ack_req: opcode.is_request(),
+            ..BthRepr::new(opcode, qpn, Psn::new(psn))
+        },
+        ext: Extensions::default(),
+    }
+}
+
 /// A frame of the peer of a life.
 fn frame(host: &Host, gids: &[Gid; 2], life: &Life, step: Step, psn: u32, len: u32) -> Vec<u8> {
-    let is_rc = life.qp_type == qp_type::RC;
     let mut ext = Extensions::default();
     let at = |mr: &Mr| RethRepr {
         va: mr.addr,
         rkey: mr.key,
         dma_len: len,
     };
-    let mut words = 0;
+    let mut payload = 0;
     let opcode = match step {
-        Step::Ack => {
+        Step::Ack | Step::Answer => {
             ext.aeth = Some(AethRepr {
                 syndrome: Syndrome::ACK,
                 msn: life.acked.into(),
@@ -238,10 +223,19 @@ fn frame(host: &Host, gids: &[Gid; 2], life: &Life, step: Step, psn: u32, len: u
             ext.reth = Some(at(&life.source));
             Opcode::RcReadRequest
         }
+        Step::Atomic => {
+            // It adds nothing: the word keeps its mark.
+            ext.atomic = Some(AtomicEthRepr {
+                va: life.source.addr,
+                rkey: life.source.key,
+                ..AtomicEthRepr::default()
+            });
+            Opcode::RcFetchAdd
+        }
         Step::Write => {
             ext.reth = Some(at(&life.target));
-            words = len / 8;
-            if is_rc {
+            payload = len;
+            if life.is_rc() {
                 Opcode::RcWriteOnly
             } else {
                 Opcode::UcWriteOnly
@@ -249,30 +243,23 @@ fn frame(host: &Host, gids: &[Gid; 2], life: &Life, step: Step, psn: u32, len: u
         }
         Step::Send => {
             ext.imm = Some(life.mark);
-            words = len / 8;
-            if is_rc {
-                Opcode::RcSendOnlyImm
-            } else {
-                Opcode::UcSendOnlyImm
+            payload = len;
+            match life.qp_type {
+                qp_type::RC => Opcode::RcSendOnlyImm,
+                qp_type::UC => Opcode::UcSendOnlyImm,
+                _ => {
+                    ext.deth = Some(DethRepr {
+                        qkey: life.qkey(),
+                        src_qp: life.peer.qpn,
+                    });
+                    Opcode::UdSendOnlyImm
+                }
             }
         }
     };
-    let words = (0..words).flat_map(|word| [life.mark, word]);
-    let payload: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
-    let own = gids[usize::from(!life.peer.gid.is_ipv4())];
     let headers = Headers {
-        eth: EthRepr {
-            dst: host.mac,
-            src: life.peer.mac,
-            vlan: None,
-        },
-        ip: Ip::between(life.peer.gid, own, 0, 0, 64).expect("of one kind"),
-        udp: UdpRepr { src_port: 0xc123 },
-        bth: BthRepr {
-            ack_req: true,
-            ..BthRepr::new(opcode, life.qpn, Psn::new(psn))
-        },
         ext,
+        ..headers(host, gids, life.qpn, &life.peer, opcode, psn)
     };
-    packet::frame(&headers, &payload)
+    packet::frame(&headers, &words(life.mark, payload as usize))
 }
