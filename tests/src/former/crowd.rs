@@ -44,7 +44,7 @@ impl Test {
             let (qpn, peer, next) = (life.qpn, life.peer, life.next);
             self.refuse(qpn, &peer, next);
         }
-        let wait = self.rng.u64(..400);
+        let wait = self.rng.u64(..1600);
         self.run(wait);
         let mut ends: Vec<u32> = CROWD.rev().collect();
         if self.rng.bool() {

@@ -182,8 +182,11 @@ fn run(target: Target, seed: u64, rounds: u64) {
             0 => test.fail_together(index),
             1..8 => {
                 // All at once, as the life ends.
-                for _ in 0..test.rng.u8(2..10) {
+                for _ in 0..test.rng.u8(..10) {
                     test.act(index);
+                }
+                if test.rng.bool() {
+                    test.conclude(index);
                 }
                 let wait = test.rng.u64(..400);
                 test.run(wait);

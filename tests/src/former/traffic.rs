@@ -50,6 +50,21 @@ impl Test {
             (true, 3) if life.asked < READS => Step::Atomic,
             _ => Step::Send,
         };
+        self.take(index, step);
+    }
+
+    /// The peer's last words: atomics, and a SEND that completes behind them.
+    pub(super) fn conclude(&mut self, index: usize) {
+        while self.lives[index].is_rc() && self.lives[index].asked < READS {
+            self.take(index, Step::Atomic);
+        }
+        self.take(index, Step::Send);
+    }
+
+    /// The peer of a life takes a step.
+    fn take(&mut self, index: usize, step: Step) {
+        let Self { rng, lives, .. } = self;
+        let life = &mut lives[index];
         let (psn, packets, len) = match step {
             Step::Ack => {
                 // The next, or whatever was posted up to a READ, though it has not left.
