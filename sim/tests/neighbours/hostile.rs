@@ -236,7 +236,7 @@ fn unasked_answers() -> Result {
             rig.run(&mut [&mut a, &mut b], 640);
         }
     }
-    // Without the override flag another address does not count, nor does one that nobody asked for; both are reason to ask again.
+    // Without the override flag another address does not count, nor does that of a reply without a question; both are reason to ask again.
     rig.inject(&mut a, &[advert(0x40, OTHER, v6(1)), reply(OTHER, v4(1))]);
     assert_eq!(a.counters().ignored, 4);
     for ip in [v6(1).into(), v4(1).into()] {

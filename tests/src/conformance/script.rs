@@ -4,10 +4,11 @@ use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::regs;
 use ferroce_proto::wire::{
-    AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Headers, Ip,
-    Mac, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
+    AethRepr, AtomicAckEthRepr, AtomicEthRepr, DethRepr, Extensions, Headers, Mac, Opcode, Psn,
+    RethRepr, Syndrome,
 };
 pub(super) use ferroce_sim::packet::frame as build;
+use ferroce_sim::packet::headers;
 use ferroce_sim::testhost::{Host, Mr, Peer, QpOptions, Rights, Work};
 
 use super::bench::{Bench, Contexts, ENDLESS, IP, QUIET, STRIDE, Sent, open};
@@ -79,21 +80,14 @@ impl Script {
 
     /// Headers of a packet from the script without extension headers.
     fn headers(&self, opcode: Opcode, psn: Psn) -> Headers {
-        let (from, to) = (self.peer, self.host.gid);
-        Headers {
-            eth: EthRepr {
-                dst: self.host.mac,
-                src: from.mac,
-                vlan: None,
-            },
-            ip: Ip::between(from.gid, to, 0, 0, 64).expect("of one kind"),
-            udp: UdpRepr { src_port: 0xc123 },
-            bth: BthRepr {
-                ack_req: opcode.is_request(),
-                ..BthRepr::new(opcode, self.qpn, psn)
-            },
-            ext: Extensions::default(),
-        }
+        let (from, to) = (self.peer, &self.host);
+        headers(
+            (from.mac, from.gid),
+            (to.mac, to.gid),
+            self.qpn,
+            opcode,
+            psn,
+        )
     }
 
     /// Headers of a request of the next PSN; a RETH or AtomicETH names 8 bytes at the start of the target.

@@ -6,8 +6,7 @@ use ferroce_proto::abi::mr::MrCtx;
 use ferroce_proto::abi::qpc::{RqCtx, SqCtx, state};
 use ferroce_proto::abi::regs::Params;
 use ferroce_proto::wire::{
-    AethRepr, BthRepr, DethRepr, EthRepr, Extensions, Headers, Ip, Mac, Opcode, Psn, RethRepr,
-    Syndrome, UdpRepr, psn,
+    AethRepr, BthRepr, DethRepr, Extensions, Headers, Ip, Mac, Opcode, Psn, RethRepr, Syndrome, psn,
 };
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Host, PD, Side, pattern};
@@ -26,18 +25,19 @@ fn headers(bench: &Bench, connection: usize, side: Side, opcode: Opcode, psn: u3
         &bench.hosts[other(side) as usize],
     );
     let target = link.regions[side as usize][region::TARGET];
+    let qpn = link.qpn[side as usize];
+    let plain = packet::headers(
+        (from.mac, from.gid),
+        (to.mac, to.gid),
+        qpn,
+        opcode,
+        Psn::new(psn),
+    );
     Headers {
-        eth: EthRepr {
-            dst: to.mac,
-            src: from.mac,
-            vlan: None,
-        },
-        ip: Ip::between(from.gid, to.gid, 0, 0, 64).expect("both hosts have addresses of one kind"),
-        udp: UdpRepr { src_port: 0xc123 },
         bth: BthRepr {
             ack_req: true,
             pkey: bench.numbers.paths[connection].pkey,
-            ..BthRepr::new(opcode, link.qpn[side as usize], Psn::new(psn))
+            ..plain.bth
         },
         ext: Extensions {
             reth: opcode.has_reth().then_some(RethRepr {
@@ -52,8 +52,9 @@ fn headers(bench: &Bench, connection: usize, side: Side, opcode: Opcode, psn: u3
             imm: opcode.has_imm().then_some(IMM),
             ieth: opcode.has_ieth().then_some(target.key),
             deth: opcode.has_deth().then_some(DethRepr { qkey: 1, src_qp: 2 }),
-            ..Extensions::default()
+            ..plain.ext
         },
+        ..plain
     }
 }
 

@@ -23,7 +23,7 @@ fn check_marks(bytes: &[u8], marks: &[u32]) -> Result<(), String> {
 impl Test {
     /// What all completion queues hold.
     pub(super) fn completions(&mut self) -> Vec<Cqe> {
-        let own = self.lives.iter().map(|life| life.cqn);
+        let own = self.incarnations.iter().map(|life| life.cqn);
         let mut cqns: Vec<_> = own.chain([0]).collect();
         cqns.sort_unstable();
         cqns.dedup();
@@ -32,9 +32,18 @@ impl Test {
         cqns.into_iter().flat_map(of).collect()
     }
 
+    pub(super) fn take_completions(&mut self) {
+        for cqe in self.completions() {
+            self.check_completion(&cqe);
+        }
+    }
+
     /// A completion is of a WQE that its life posted, once and in order, and in success of what happened in it.
     pub(super) fn check_completion(&mut self, cqe: &Cqe) {
-        let life = self.lives.iter_mut().find(|life| life.qpn == cqe.qpn);
+        let life = self
+            .incarnations
+            .iter_mut()
+            .find(|life| life.qpn == cqe.qpn);
         let life = life.unwrap_or_else(|| panic!("completion of no life: {cqe:?}"));
         let posted = if cqe.recv { RECEIVES } else { life.posted() };
         assert!(cqe.wqe_index < posted, "{cqe:?} of {posted} posted");
@@ -77,7 +86,7 @@ impl Test {
     /// An event of a queue pair is of a life, and a failure of one that was sent what ends it.
     pub(super) fn take_events(&mut self) {
         for (kind, qpn, _) in self.events.all(&self.host) {
-            let fails = match self.lives.iter().find(|life| life.qpn == qpn) {
+            let fails = match self.incarnations.iter().find(|life| life.qpn == qpn) {
                 Some(life) => life.fails,
                 None => self.crowd.contains(&qpn),
             };
@@ -119,7 +128,7 @@ impl Test {
         }
         let is_of = |life: &&mut Life| life.peer.qpn == qpn;
         let ended = self.ended.iter_mut().map(|ended| &mut ended.life);
-        let (life, has_ended) = match self.lives.iter_mut().find(is_of) {
+        let (life, has_ended) = match self.incarnations.iter_mut().find(is_of) {
             Some(life) => (life, false),
             None => {
                 let life = ended.rev().find(is_of);
@@ -164,7 +173,8 @@ impl Test {
         ];
         if ends.contains(&opcode) {
             let asked = life.asked.checked_sub(1);
-            life.asked = asked.unwrap_or_else(|| panic!("asked for by nobody: {headers:?}"));
+            life.asked =
+                asked.unwrap_or_else(|| panic!("a response without a request: {headers:?}"));
         }
         if let Some(aeth) = headers.ext.aeth {
             let is_ack = matches!(aeth.syndrome, Syndrome::Ack { .. });

@@ -2,7 +2,7 @@
 //! the first of them ends.
 
 use ferroce_proto::abi::qpc::state;
-use ferroce_proto::wire::{Gid, Mac, Opcode};
+use ferroce_proto::wire::{Gid, Mac, Opcode, Psn};
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Peer, QpOptions};
 
@@ -38,7 +38,7 @@ impl Test {
         for qpn in CROWD {
             self.refuse(qpn, &peer, peer.psn);
         }
-        let life = &mut self.lives[index];
+        let life = &mut self.incarnations[index];
         if life.is_rc() {
             life.fails = true;
             let (qpn, peer, next) = (life.qpn, life.peer, life.next);
@@ -60,6 +60,7 @@ impl Test {
 
     /// The last packet of a message that never began.
     fn refuse(&mut self, qpn: u32, peer: &Peer, psn: u32) {
+        let psn = Psn::new(psn);
         let headers = headers(&self.host, &self.gids, qpn, peer, Opcode::RcSendLast, psn);
         self.host.nic.receive(&packet::frame(&headers, &[]));
     }

@@ -9,6 +9,7 @@ use ferroce_proto::abi::qpc::{AvCtx, RqCtx, SqCtx, qp_type, state};
 use ferroce_proto::wire::{Gid, Mac, Mtu, Psn};
 use ferroce_sim::testhost::{Mr, Peer, QpOptions, Rights};
 
+use super::traffic::words;
 use super::{RECEIVES, Test};
 
 /// Bytes of a region, and of one in eight.
@@ -101,6 +102,11 @@ pub(super) fn modify(qpn: u32, state: u8, reset: bool) -> CmdHead {
     }
 }
 
+/// Q_Key of a life's datagrams, without the highest bit: that asks for the Q_Key of the sending queue pair.
+const fn qkey(mark: u32) -> u32 {
+    mark & 0x7fff_ffff
+}
+
 /// The address of the `number`-th peer.
 fn gid(number: u16, ipv6: bool) -> Gid {
     let [high, low] = number.to_be_bytes();
@@ -131,7 +137,7 @@ impl Life {
     }
 
     pub(super) fn qkey(&self) -> u32 {
-        self.mark & 0x7fff_ffff
+        qkey(self.mark)
     }
 
     pub(super) fn posted(&self) -> u16 {
@@ -145,10 +151,8 @@ impl Test {
         let addr = if refused {
             NOWHERE + u64::from(self.marks) * LONG as u64
         } else {
-            let words = (0..len as u32 / 8).flat_map(|word| [mark, word]);
-            let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
             let addr = self.host.alloc(len);
-            self.host.write(addr, &bytes);
+            self.host.write(addr, &words(mark, len));
             addr
         };
         let mr = self.host.plan_region(addr, len as u64);
@@ -205,7 +209,7 @@ impl Test {
             rate_limit: [0, 0, 0, 10_000][self.rng.usize(..4)],
             send_cq: cqn,
             recv_cq: cqn,
-            qkey: mark & 0x7fff_ffff,
+            qkey: qkey(mark),
             ..QpOptions::default()
         };
         self.host.create_qp_as(qpn, options);
@@ -220,7 +224,7 @@ impl Test {
         }
         let opening = self.host.opening(qpn, &peer);
         self.command(opening, &[SqCtx::parse(&sq).emit(), av.emit(), rq.emit()]);
-        self.lives.push(Life {
+        self.incarnations.push(Life {
             qpn,
             qp_type,
             cqn,
@@ -264,13 +268,13 @@ impl Test {
 
     /// The host writes the address handle of a life's datagrams anew amid them.
     pub(super) fn change_path(&mut self, index: usize) {
-        let life = &self.lives[index];
+        let life = &self.incarnations[index];
         let (qpn, peer, nth) = (life.qpn, life.peer, life.paths.len());
         let kind = (self.rng.bool(), self.rng.bool());
         let path = self.path((life.mark & 0xffff) as u16, kind, nth);
-        self.lives[index].paths.push(path);
+        self.incarnations[index].paths.push(path);
         self.write_handle(qpn, &peer, path);
-        let life = &mut self.lives[index];
+        let life = &mut self.incarnations[index];
         life.confirmed.push(life.posted().into());
     }
 
@@ -286,26 +290,22 @@ impl Test {
         self.command(modify(qpn, state::RESET, true), &[]);
         self.host.nic.write32(doorbell::sq(qpn), 0);
         self.host.nic.write32(doorbell::rq(qpn), 0);
-        for cqe in self.completions() {
-            self.check_completion(&cqe);
-        }
+        self.take_completions();
     }
 
     /// Ends a life: RESET, or ERR and RESET behind it, and the end of what was made for it.
     pub(super) fn close(&mut self, index: usize) {
-        let qpn = self.lives[index].qpn;
+        let qpn = self.incarnations[index].qpn;
         if self.rng.bool() {
             self.command(modify(qpn, state::ERR, false), &[]);
             let wait = self.rng.u64(..300);
             self.run(wait);
         }
         self.command(modify(qpn, state::RESET, true), &[]);
-        for cqe in self.completions() {
-            self.check_completion(&cqe);
-        }
+        self.take_completions();
         self.take_events();
         self.host.was_reset(qpn);
-        let life = self.lives.remove(index);
+        let life = self.incarnations.remove(index);
         self.check_memory(&life);
         let memory = match life.refused {
             true => Vec::new(),

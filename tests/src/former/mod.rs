@@ -48,7 +48,7 @@ const PATIENCE: u64 = 400_000;
 struct Test {
     host: Host,
     rng: Rng,
-    lives: Vec<Life>,
+    incarnations: Vec<Life>,
     ended: Vec<Ended>,
     events: Eq,
     /// Those of a crowd that are open.
@@ -86,7 +86,7 @@ impl Test {
             events: Eq::new(&mut host, 0, 10, 0),
             host,
             rng: Rng::with_seed(seed),
-            lives: Vec::new(),
+            incarnations: Vec::new(),
             ended: Vec::new(),
             crowd: BTreeSet::new(),
             gids,
@@ -143,8 +143,8 @@ fn run(target: Target, seed: u64, rounds: u64) {
     // The number that ended last is taken again at once, mostly.
     let mut next = 2;
     for _ in 0..rounds {
-        while test.lives.len() < BESIDE {
-            while test.lives.iter().any(|life| life.qpn == next) {
+        while test.incarnations.len() < BESIDE {
+            while test.incarnations.iter().any(|life| life.qpn == next) {
                 next = 2 + test.rng.u32(..=BESIDE as u32);
             }
             if test.rng.u8(..4) == 0 {
@@ -157,14 +157,12 @@ fn run(target: Target, seed: u64, rounds: u64) {
             test.takes = test.host.nic.now() + test.rng.u64(500..4000);
         }
         for _ in 0..test.rng.usize(1..12) {
-            let index = test.rng.usize(..test.lives.len());
+            let index = test.rng.usize(..test.incarnations.len());
             test.act(index);
             test.pace = [0, 0, 100, 400][test.rng.usize(..4)];
             let wait = test.rng.u64(..150);
             test.run(wait);
-            for cqe in test.completions() {
-                test.check_completion(&cqe);
-            }
+            test.take_completions();
             test.take_events();
         }
         if test.rng.u8(..3) == 0 {
@@ -173,10 +171,10 @@ fn run(target: Target, seed: u64, rounds: u64) {
             let wait = test.rng.u64(..1500);
             test.run(wait);
         }
-        let index = test.rng.usize(..test.lives.len());
+        let index = test.rng.usize(..test.incarnations.len());
         next = match test.rng.u8(..4) {
             0 => 2 + test.rng.u32(..=BESIDE as u32),
-            _ => test.lives[index].qpn,
+            _ => test.incarnations[index].qpn,
         };
         match test.rng.u8(..16) {
             0 => test.fail_together(index),

@@ -2,8 +2,7 @@
 
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::wire::{
-    AethRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Gid, Headers, Ip, Opcode, Psn,
-    RethRepr, Syndrome, UdpRepr,
+    AethRepr, AtomicEthRepr, DethRepr, Extensions, Gid, Headers, Opcode, Psn, RethRepr, Syndrome,
 };
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Host, Mr, Peer, Work};
@@ -19,8 +18,6 @@ const FETCHED_AT: usize = 4096;
 #[derive(Clone, Copy)]
 enum Step {
     Ack,
-    /// The response of a READ.
-    Answer,
     Read,
     Atomic,
     Write,
@@ -32,18 +29,20 @@ impl Test {
     pub(super) fn act(&mut self, index: usize) {
         match self.rng.u8(..12) {
             0 => return (0..24).for_each(|_| self.post(index, 8)),
-            1..8 => return self.post(index, self.lives[index].source.len as u32 / 8),
+            1..8 => return self.post(index, self.incarnations[index].source.len as u32 / 8),
             8 => return self.straggle(index),
-            9 if self.lives[index].qp_type == qp_type::UD => return self.change_path(index),
+            9 if self.incarnations[index].qp_type == qp_type::UD => return self.change_path(index),
             _ => {}
         }
-        let Self { rng, lives, .. } = self;
-        let life = &mut lives[index];
+        let Self {
+            rng, incarnations, ..
+        } = self;
+        let life = &mut incarnations[index];
         let due = life.sends.get(usize::from(life.acked));
         let is_answer = due.is_some_and(|due| due.reads.is_some());
         let has_left = due.is_some_and(|due| due.end < life.left);
         let step = match (life.is_rc(), rng.u8(..6)) {
-            (true, 0 | 4) if is_answer && has_left => Step::Answer,
+            (true, 0 | 4) if is_answer && has_left => return self.answer(index),
             (true, 0 | 4) if !is_answer && due.is_some() => Step::Ack,
             (true, 1) if life.asked < READS => Step::Read,
             (true, 2) => Step::Write,
@@ -55,7 +54,7 @@ impl Test {
 
     /// The peer's last words: atomics, and a SEND that completes behind them.
     pub(super) fn conclude(&mut self, index: usize) {
-        while self.lives[index].is_rc() && self.lives[index].asked < READS {
+        while self.incarnations[index].is_rc() && self.incarnations[index].asked < READS {
             self.take(index, Step::Atomic);
         }
         self.take(index, Step::Send);
@@ -63,21 +62,22 @@ impl Test {
 
     /// The peer of a life takes a step.
     fn take(&mut self, index: usize, step: Step) {
-        let Self { rng, lives, .. } = self;
-        let life = &mut lives[index];
+        let Self {
+            rng, incarnations, ..
+        } = self;
+        let life = &mut incarnations[index];
         let (psn, packets, len) = match step {
             Step::Ack => {
                 // The next, or whatever was posted up to a READ, though it has not left.
-                let behind = &life.sends[usize::from(life.acked)..];
-                let all = behind
+                let unacked = &life.sends[usize::from(life.acked)..];
+                let all = unacked
                     .iter()
                     .take_while(|sent| sent.reads.is_none())
                     .count();
                 life.acked += if rng.bool() { all as u16 } else { 1 };
                 let end = life.sends[usize::from(life.acked) - 1].end;
-                (self.host.peer(life.qpn).psn.wrapping_add(end), 0, 0)
+                (life.first.add(end).value(), 0, 0)
             }
-            Step::Answer => return self.answer(index),
             Step::Read => {
                 let len = 8 * rng.u32(1..life.source.len as u32 / 8);
                 (life.next, life.mtu.packets(len), len)
@@ -100,7 +100,7 @@ impl Test {
     /// Posts a send of fewer than so many words.
     fn post(&mut self, index: usize, words: u32) {
         let Self { rng, host, .. } = self;
-        let life = &mut self.lives[index];
+        let life = &mut self.incarnations[index];
         if life.posted() > 40 {
             return;
         }
@@ -136,7 +136,7 @@ impl Test {
     /// The peer answers the READ that is due.
     fn answer(&mut self, index: usize) {
         let Self { host, gids, .. } = self;
-        let life = &mut self.lives[index];
+        let life = &mut self.incarnations[index];
         let due = &life.sends[usize::from(life.acked)];
         let len = due.reads.clone().map_or(0, |bytes| bytes.len());
         life.acked += 1;
@@ -151,7 +151,7 @@ impl Test {
                 (false, false) => RcReadResponseMiddle,
                 (false, true) => RcReadResponseLast,
             };
-            let psn = host.peer(life.qpn).psn.wrapping_add(first + packet);
+            let psn = life.first.add(first + packet);
             let mut headers = headers(host, gids, life.qpn, &life.peer, opcode, psn);
             headers.ext.aeth = (opcode != RcReadResponseMiddle).then_some(AethRepr {
                 syndrome: Syndrome::ACK,
@@ -166,7 +166,7 @@ impl Test {
     /// The former peer of a number goes on, with the PSN that is expected now or one of then.
     fn straggle(&mut self, index: usize) {
         let Self { rng, host, .. } = self;
-        let now = &self.lives[index];
+        let now = &self.incarnations[index];
         let mut former = self.ended.iter().rev();
         let Some(former) = former.find(|ended| ended.life.qpn == now.qpn) else {
             return;
@@ -177,7 +177,7 @@ impl Test {
             (_, 0) => former.next,
             (Step::Ack, _) => {
                 let ahead = now.sends.last().map_or(0, |sent| sent.end);
-                host.peer(now.qpn).psn.wrapping_add(ahead)
+                now.first.add(ahead).value()
             }
             _ => now.next,
         };
@@ -186,7 +186,8 @@ impl Test {
     }
 }
 
-fn words(mark: u32, len: usize) -> Vec<u8> {
+/// `len` bytes with a mark in each word.
+pub(super) fn words(mark: u32, len: usize) -> Vec<u8> {
     let words = (0..len as u32 / 8).flat_map(|word| [mark, word]);
     words.flat_map(u32::to_le_bytes).collect()
 }
@@ -198,23 +199,11 @@ pub(super) fn headers(
     qpn: u32,
     peer: &Peer,
     opcode: Opcode,
-    psn: u32,
+    psn: Psn,
 ) -> Headers {
     let own = gids[usize::from(!peer.gid.is_ipv4())];
-    Headers {
-        eth: EthRepr {
-            dst: host.mac,
-            src: peer.mac,
-            vlan: None,
-        },
-        ip: Ip::between(peer.gid, own, 0, 0, 64).expect("of one kind"),
-        udp: UdpRepr { src_port: 0xc123 },
-        bth: BthRepr {
-            ack_req: opcode.is_request(),
-            ..BthRepr::new(opcode, qpn, Psn::new(psn))
-        },
-        ext: Extensions::default(),
-    }
+    let to = (host.mac, own);
+    packet::headers((peer.mac, peer.gid), to, qpn, opcode, psn)
 }
 
 /// A frame of the peer of a life.
@@ -227,7 +216,7 @@ fn frame(host: &Host, gids: &[Gid; 2], life: &Life, step: Step, psn: u32, len: u
     };
     let mut payload = 0;
     let opcode = match step {
-        Step::Ack | Step::Answer => {
+        Step::Ack => {
             ext.aeth = Some(AethRepr {
                 syndrome: Syndrome::ACK,
                 msn: life.acked.into(),
@@ -274,7 +263,7 @@ fn frame(host: &Host, gids: &[Gid; 2], life: &Life, step: Step, psn: u32, len: u
     };
     let headers = Headers {
         ext,
-        ..headers(host, gids, life.qpn, &life.peer, opcode, psn)
+        ..headers(host, gids, life.qpn, &life.peer, opcode, Psn::new(psn))
     };
     packet::frame(&headers, &words(life.mark, payload as usize))
 }

@@ -3,8 +3,8 @@
 use fastrand::Rng;
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::wire::{
-    AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, DethRepr, EthRepr, Extensions, Gid,
-    Headers, Ip, NakCode, Opcode, Psn, RethRepr, Syndrome, UdpRepr,
+    AethRepr, AtomicAckEthRepr, AtomicEthRepr, DethRepr, Extensions, Gid, Headers, NakCode, Opcode,
+    Psn, RethRepr, Syndrome,
 };
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Host, QpOptions};
@@ -27,20 +27,9 @@ pub(super) fn frame(
     len: usize,
 ) -> Vec<u8> {
     let from = Gid::from(std::net::IpAddr::from(STRANGER_IP));
-    let headers = Headers {
-        eth: EthRepr {
-            dst: host.mac,
-            src: STRANGER,
-            vlan: None,
-        },
-        ip: Ip::between(from, host.gid, 0, 0, 64).expect("both are IPv4"),
-        udp: UdpRepr { src_port: 0xc123 },
-        bth: BthRepr {
-            ack_req: true,
-            ..BthRepr::new(opcode, qpn, psn)
-        },
-        ext,
-    };
+    let mut headers = packet::headers((STRANGER, from), (host.mac, host.gid), qpn, opcode, psn);
+    headers.bth.ack_req = true;
+    headers.ext = ext;
     packet::frame(&headers, &vec![0x42; len])
 }
 
