@@ -9,7 +9,6 @@ use ferroce_proto::abi::classes::{
 use ferroce_proto::abi::{exception, regs};
 use thiserror::Error;
 
-use crate::command::limit_ns;
 use crate::{Backend, Context, Features};
 
 /// DSCPs.
@@ -390,7 +389,7 @@ impl<B: Backend> Context<B> {
         let queue = exception::Config::parse(&queue.to_le_bytes());
         classes.check(if queue.on { queue.max_frame() } else { 0 })?;
         // before a class may be paused for longer
-        self.card.set_command_limit(limit_ns(classes.watchdog_ms));
+        self.card.set_watchdog(classes.watchdog_ms);
         // no pause begins by thresholds of which half are new
         self.card.host.write32(regs::PFC_CONFIG.into(), 0);
         for (register, value) in classes.registers() {

@@ -15,7 +15,7 @@ use ferroce_proto::wire::{Gid, Mac};
 
 use crate::Backend;
 use crate::alloc::{Numbers, Pool};
-use crate::command::{Command, CommandError, CommandRing};
+use crate::command::{Command, CommandError, CommandRing, limit_ns};
 use crate::congestion_control::CongestionControl;
 use crate::device::{AbiVersion, DeviceInfo, Status, check_parameters};
 use crate::host::{Host, lock};
@@ -131,9 +131,9 @@ impl<B: Backend> Card<B> {
         lock(&self.commands).execute(operation, command)
     }
 
-    /// How long commands from now on may take at most.
-    pub(crate) fn set_command_limit(&self, limit_ns: u64) {
-        lock(&self.commands).limit_ns = limit_ns;
+    /// Commands wait for classes that may be paused for so many ms.
+    pub(crate) fn set_watchdog(&self, watchdog_ms: u16) {
+        lock(&self.commands).limit_ns = limit_ns(watchdog_ms);
     }
 
     /// Carries out a command after which others use memory again. If it is not answered the card may still reach that, so

@@ -37,13 +37,11 @@ pub(crate) fn port() -> Result<&'static Port, Errno> {
 
 /// It, for what waits for its thread: `ENODEV` too if the device is gone.
 fn live_port() -> Result<&'static Port, Errno> {
-    port().and_then(|port| {
-        if port.has_ended() {
-            Err(Errno::NODEV)
-        } else {
-            Ok(port)
-        }
-    })
+    let port = port()?;
+    match port.has_ended() {
+        true => Err(Errno::NODEV),
+        false => Ok(port),
+    }
 }
 
 /// How far an identifier is.

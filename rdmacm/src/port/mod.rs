@@ -196,7 +196,7 @@ impl Port {
         self.process == std::process::id()
     }
 
-    /// Its thread has ended, as the device is gone.
+    /// Its thread has ended: the device is gone, or the program ends.
     pub(crate) fn has_ended(&self) -> bool {
         lock(&self.drained).is_done
     }
