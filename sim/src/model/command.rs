@@ -251,7 +251,13 @@ impl Model {
                 _ => true,
             };
             if leaves || head.sq_reset {
-                qp.enter_sq_state(&mut self.env, head.sq_state);
+                // IB1 10.3.1: what fails of an RC queue pair is the whole of it
+                let is_rc = qp.sq.ctx.qp_type == qp_type::RC;
+                let state = match head.sq_state {
+                    state::SQE if is_rc => state::ERR,
+                    state => state,
+                };
+                qp.enter_sq_state(&mut self.env, state);
             }
         }
         if head.qp_rq_state {

@@ -8,8 +8,8 @@ use ferroce_sim::testhost::{QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, IP, MTU, Sent};
 use super::event_queue::Eq;
-use super::script::{QKEY, build};
-use super::{EVENTS, RC, READ, UD, cases, check, check_bytes, ud};
+use super::script::build;
+use super::{EVENTS, RC, READ, cases, check, check_bytes};
 
 cases! {
     flush_in_order, RC, "IB1 10.3.1", "Behind a failed WQE everything posted completes as flushed, in order, signaled or not.";
@@ -28,7 +28,6 @@ cases! {
     reset_forgets_reads, READ, "IB1 10.3.1", "READs that RESET cut short are none of those that max_dest_rd_atomic counts.";
     flush_beside_packets, RC, "IB1 10.3.1", "Receive WQEs are flushed, each once, while packets and doorbells go on.";
     error_of_one_queue_pair, RC, "IB1 9.9", "An error of one queue pair leaves the others alone.";
-    flush_before_sqe_is_left, UD, "IB1 10.3.1", "A send queue that is told to leave SQE flushes what was posted behind the failed request before that; none of it is sent.";
     cq_overflow_of_several, EVENTS, "IB1 11.6.3.2", "Of several queue pairs of a completion queue that overflows each fails and is reported, at the latest with its next completion; the queue is reported once.";
 }
 
@@ -362,39 +361,4 @@ fn cq_overflow_of_several(bench: &mut Bench) {
         check("CQE", (cqe.qpn, cqe.status), (first, status::SUCCESS));
     }
     check("more", c.a.poll(options.send_cq), None);
-}
-
-fn flush_before_sqe_is_left(bench: &mut Bench) {
-    const AFTER: usize = 119;
-    let mut s = bench.script(QpOptions {
-        sq_log: 7,
-        ..ud::options()
-    });
-    let (cqn, peer) = (s.host.create_cq(8), s.peer);
-    s.reopen(|contexts| contexts.sq.cqn = cqn);
-    s.host.write_ah(0, &peer, |_| {});
-    let source = s.host.create_mr(&[1; 64], Rights::NONE);
-    let good = Work::datagram(&[source.all()], 0, 5, QKEY);
-    let mut bad = good.clone();
-    bad.head.opcode = 0x40;
-    s.host.write_slots(s.qpn, &bad.slots());
-    for _ in 1..AFTER {
-        s.host.write_slots(s.qpn, &good.slots());
-    }
-    s.host.post_send(s.qpn, &good);
-    let first = (0..100_000).find_map(|_| {
-        check("packets", s.run(1).len(), 0);
-        s.host.poll(cqn)
-    });
-    let first = first.expect("the failed one completes");
-    check(
-        "the first",
-        (first.wqe_index, first.status),
-        (0, status::LOC_QP_OP_ERR),
-    );
-    s.host.modify_state(s.qpn, state::RTS);
-    check("packets", s.quiet().len(), 0);
-    let rest = std::iter::from_fn(|| s.host.poll(cqn)).map(|cqe| cqe.status);
-    check("the others", rest.collect(), vec![FLUSHED; AFTER]);
-    check("packets of what is posted then", s.post(&good).len(), 1);
 }

@@ -71,6 +71,7 @@ mod send;
 mod sequence;
 mod shared_numbers;
 mod shared_receive;
+mod sqe;
 mod state;
 mod swift;
 pub mod table;
@@ -165,6 +166,7 @@ pub const TOPICS: &[Topic] = &[
     topic("WQEs that are rewritten", rewritten::CASES),
     topic("Errors and flush", flush::CASES),
     topic("Queue pair states", state::CASES),
+    topic("The way out of SQE", sqe::CASES),
     topic("Completion and event queues", completion::CASES),
     topic("Completion queues at their brim", brim::CASES),
     topic("Rings of event queues", events::CASES),

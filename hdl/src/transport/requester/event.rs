@@ -141,8 +141,10 @@ payload! {
         implied: Bit,
         /// In error; responses may still be on their way to memory, so nothing is flushed yet.
         closing: Bit,
-        /// In SQE, and to RTS once what was posted before `flush_end` is flushed.
+        /// In SQE, and to RTS or SQD once what was posted before `flush_end` is flushed.
         resumes: Bit,
+        /// With `resumes`: to SQD.
+        resumes_to_sqd: Bit,
         /// See `resumes`.
         flush_end: Bits<16>,
         /// SQ_DRAINED was reported in this SQD.

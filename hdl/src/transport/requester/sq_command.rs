@@ -51,34 +51,48 @@ impl Logic for SqCommand {
 
         match sq_event.kind {
             SqEventKind::Command => {
+                // what fails of an RC queue pair is the whole of it (IB1 10.3.1)
+                let target = if (sq_event.state == SQE) & terms.reliable {
+                    bits::<3>(ERR)
+                } else {
+                    sq_event.state
+                };
                 if sq_event.image {
                     next.known = true;
                     out.push_ready = state.state != RESET;
                 }
-                let leaves = !((sq_event.state == RESET)
-                    | (sq_event.state == ERR)
-                    | ((sq_event.state == RTS) & (state.state == SQE)));
+                let leaves = !((target == RESET)
+                    | (target == ERR)
+                    | ((target == RTS) & (state.state == SQE)));
                 // one that failed while the command was on its way is not revived by it
                 let stays = in_error & state.known & leaves & !sq_event.reset;
+                // one that leaves SQE does so first: SQ_DRAINED follows what it flushes
+                if sq_event.set & state.resumes & (target == SQD) {
+                    next.resumes_to_sqd = true;
+                }
                 if sq_event.set & !stays {
                     // `recall_filter` takes the current round from this output
                     out.recall = true;
-                    next.state = sq_event.state;
+                    next.state = target;
                     out.stop = true;
-                    out.push_ready = sq_event.state != RESET;
-                    if sq_event.state == RESET {
+                    out.push_ready = target != RESET;
+                    if target == RESET {
                         next.known = false;
                     }
                     next.drained = false;
                     next.resumes = false;
-                    if (sq_event.state == ERR) | (sq_event.state == SQE) {
+                    next.resumes_to_sqd = false;
+                    if (target == ERR) | (target == SQE) {
                         // a second one begins no new round: four would bring the first one back
-                        out.enters_error = state.state != sq_event.state;
-                    } else if (sq_event.state == RTS) & terms.unflushed & !sq_event.reset {
+                        out.enters_error = state.state != target;
+                    } else if (target == RTS) & terms.unflushed & !sq_event.reset {
                         // what was posted behind the failed request is flushed first (IB1 10.3.1)
                         next.state = SQE;
                         next.resumes = true;
-                        next.flush_end = state.producer;
+                        // what was posted since it began to leave SQE is sent
+                        if !state.resumes {
+                            next.flush_end = state.producer;
+                        }
                     } else {
                         if state.state == SQE {
                             next = without_outstanding(next, state.next_psn);
@@ -86,7 +100,7 @@ impl Logic for SqCommand {
                         next.closing = false;
                         next.error_status = bits::<8>(0);
                     }
-                    if (sq_event.state == SQD) & (terms.idle | sq_event.reset) {
+                    if (target == SQD) & (terms.idle | sq_event.reset) {
                         out.drained = true;
                         next.drained = true;
                     }

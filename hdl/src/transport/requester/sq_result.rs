@@ -9,7 +9,7 @@ use super::grant::{FetchGrant, Outstanding, RetireGrant, StartGrant};
 use super::sq_feedback::SqFeedback;
 use super::sq_pace::SqPace;
 use super::timer_types::TimerSet;
-use crate::bus::qp_state::{ERR, RTS, is_sq_error};
+use crate::bus::qp_state::{ERR, RTS, SQD, is_sq_error};
 use crate::bus::types::Recall;
 use crate::bus::types::image::{QpState, SqCtx};
 use crate::bus::valid::Valid;
@@ -257,7 +257,9 @@ impl Logic for SqResults {
         }
         w_query = valid & (sq_event.kind == SqEventKind::Command);
         w_state.sq_state = state.state.resize::<4>();
-        if state.resumes {
+        if state.resumes_to_sqd {
+            w_state.sq_state = bits::<4>(SQD);
+        } else if state.resumes {
             w_state.sq_state = bits::<4>(RTS);
         }
         w_state.sq_psn = state.next_psn;

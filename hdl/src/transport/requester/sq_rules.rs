@@ -35,7 +35,7 @@ use super::sq_answer::SqAnswer;
 use super::sq_command::{SqCommand, without_outstanding};
 use super::sq_retired::SqRetired;
 use super::sq_start::SqStart;
-use crate::bus::qp_state::{ERR, RTS, SQE};
+use crate::bus::qp_state::{ERR, RTS, SQD, SQE};
 use crate::bus::types::image::SqCtx;
 use crate::prelude::*;
 
@@ -144,6 +144,7 @@ impl Logic for SqRules {
             out.close = true;
             next.closing = true;
             next.resumes = false;
+            next.resumes_to_sqd = false;
             // nothing of it is granted any more; what was may not be read yet
             next.unread = granted;
             next.rewind = false;
@@ -161,7 +162,13 @@ impl Logic for SqRules {
         }
         if terms.resumed & !out.enters_error & !((kind == SqEventKind::Command) & sq_event.set) {
             next.state = RTS;
+            if state.resumes_to_sqd {
+                next.state = SQD;
+                next.drained = true;
+                out.drained = true;
+            }
             next.resumes = false;
+            next.resumes_to_sqd = false;
             next = without_outstanding(next, state.next_psn);
             out.stop = true;
             out.push_ready = true;
