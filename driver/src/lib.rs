@@ -87,7 +87,6 @@ mod exception;
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
-mod headroom;
 mod host;
 #[cfg(feature = "log")]
 pub mod log;

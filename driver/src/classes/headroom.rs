@@ -2,16 +2,24 @@
 
 use ferroce_proto::abi::classes::{BUFFER_PACKETS, BUFFER_UNITS, CLASSES};
 
-use crate::classes::{ClassError, Classes};
+use super::{ClassError, Classes};
 
-/// Bytes of the largest frame of RoCE.
-const LARGEST: usize = 4200;
-/// What a peer sends until it stops, 60 quanta, and what the card adds, 200 ns, at 100 Gb/s.
-const REACTION: usize = 3840 + 2500;
-/// Bytes that a metre of cable holds, there and back.
-const METRE: usize = 125;
+/// Bytes on the wire of the largest frame of RoCE.
+const LARGEST: usize = MAX_TRANSPORT + 4096 + AROUND;
+/// Of its headers: Ethernet with a tag, IPv6, UDP, BTH, RETH, immediate data, ICRC.
+const MAX_TRANSPORT: usize = 18 + 40 + 8 + 12 + 16 + 4 + 4;
 /// Check sequence, preamble and gap.
 const AROUND: usize = 24;
+/// Units of payload of that frame, which counts when it is whole: half of it may stand on the way past XOFF.
+const CROSSING: usize = 66;
+/// A frame of pause.
+const PAUSE: usize = 60 + AROUND;
+/// A quantum, bytes.
+const QUANTUM: usize = 64;
+/// MAC, PCS, FEC of the card both ways, at most 122,880 bit times (IEEE 802.3, 100GBASE-R with RS-FEC), and 100 ns of its logic.
+const OWN: usize = 122_880 / 8 + 1250;
+/// Bytes that a metre of cable holds, there and back.
+const METRE: usize = 125;
 /// A unit takes half of the shortest frame with two beats of payload; a packet is the shortest.
 const UNIT: usize = 94 / 2;
 const PACKET: usize = 84;
@@ -26,26 +34,30 @@ impl Classes {
             priorities.any(|(at, &of)| of == class && self.pause_sent & 1 << at != 0)
         };
         let classes = (0..CLASSES as u8).filter(sends).count();
-        let bytes =
-            LARGEST.max(frame + AROUND) + LARGEST + REACTION + METRE * usize::from(self.cable_m);
+        let bytes = LARGEST.max(frame + AROUND)
+            + PAUSE
+            + LARGEST
+            + QUANTUM * usize::from(self.reaction)
+            + OWN
+            + METRE * usize::from(self.cable_m);
         let lossy = |share: u16, over| match classes {
             CLASSES => 0,
             _ => usize::from(share) + over,
         };
-        let takes =
-            |xoff: u16, each, lossy| classes * (usize::from(xoff) + bytes.div_ceil(each)) + lossy;
-        let units = takes(self.xoff.units, UNIT, lossy(self.lossy.units, OVER[0]));
-        let packets = takes(
-            self.xoff.packets,
-            PACKET,
-            lossy(self.lossy.packets, OVER[1]),
-        );
+        let each = |xoff: u16, crossing, bytes_each| {
+            usize::from(xoff) + crossing + bytes.div_ceil(bytes_each)
+        };
+        let units =
+            classes * each(self.xoff.units, CROSSING, UNIT) + lossy(self.lossy.units, OVER[0]);
+        let packets =
+            classes * each(self.xoff.packets, 1, PACKET) + lossy(self.lossy.packets, OVER[1]);
         if classes == 0 || (units <= BUFFER_UNITS && packets <= BUFFER_PACKETS) {
             return Ok(());
         }
         Err(ClassError::Headroom {
             classes,
             cable_m: self.cable_m,
+            reaction: self.reaction,
             frame,
             units,
             packets,

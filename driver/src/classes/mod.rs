@@ -1,6 +1,7 @@
 //! Traffic classes of the port: which queue a packet waits in, and pauses by priority (`docs/classes.md`).
 
-use std::str::FromStr;
+mod headroom;
+mod words;
 
 use ferroce_proto::abi::classes::{
     self, BUFFER_PACKETS, BUFFER_UNITS, CLASSES, PRIO_CLASS_RESET, PRIORITIES, TRUST_DSCP,
@@ -55,9 +56,9 @@ pub struct Share {
 /// | `prio_tc=0,0,1,1,2,2,3,3` | class of each priority |
 /// | `turn=25,25,strict,25` | weight of each class, or strict |
 /// | `pfc=0,0,0,1,0,0,0,0` | priorities whose pauses are obeyed, and of which pauses are sent |
-/// | `xoff=232/104`, `xon=100/52`, `lossy=128/64` | shares of the receive buffer, in units of 64 bytes and packets |
+/// | `xoff=416/192`, `xon=284/96`, `lossy=128/64` | shares of the receive buffer, in units of 64 bytes and packets |
 /// | `watchdog=100`, `storm=100` | ms |
-/// | `cable=100`, `frame=9018` | metres to the peer, bytes of the largest frame of the host: the headroom behind `xoff` |
+/// | `cable=100`, `reaction=394`, `frame=9018` | metres to the peer, quanta until it stops, bytes of the largest frame of the host: the headroom behind `xoff` |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     /// What says the priority of a packet, sent or received.
@@ -84,6 +85,9 @@ pub struct Classes {
     pub storm_ms: u16,
     /// Metres of cable to the peer: what is on it still comes when a class asks for a pause.
     pub cable_m: u16,
+    /// Quanta (512 bit times) from a pause on the peer's side of the cable to the end of what it sends, but the frame under way: at most
+    /// 394 at 100 Gb/s (IEEE 802.3, 31B.3.7).
+    pub reaction: u16,
     /// Bytes of the largest frame that the host sends, behind which a pause waits. Else that of the exception queue there is.
     pub host_frame: Option<u16>,
 }
@@ -127,15 +131,17 @@ pub enum ClassError {
     },
     /// The receive buffer has no room for what comes behind XOFF: frames would be lost.
     #[error(
-        "{classes} classes that send pauses take {units} units and {packets} packets of the receive buffer with {cable_m} m of cable \
-         and frames of the host of {frame} bytes, expected at most {BUFFER_UNITS} and {BUFFER_PACKETS}: lower xoff and xon, lossy, \
-         cable= or frame=, or put the priorities of pfc into fewer classes"
+        "{classes} classes that send pauses take {units} units and {packets} packets of the receive buffer with {cable_m} m of cable, \
+         a peer that stops within {reaction} quanta and frames of the host of {frame} bytes, expected at most {BUFFER_UNITS} and \
+         {BUFFER_PACKETS}: lower xoff and xon, lossy, cable=, reaction= or frame=, or put the priorities of pfc into fewer classes"
     )]
     Headroom {
         /// Classes that send pauses.
         classes: usize,
         /// [`Classes::cable_m`].
         cable_m: u16,
+        /// [`Classes::reaction`].
+        reaction: u16,
         /// Bytes of the largest frame of the host.
         frame: usize,
         /// What they take, in units of 64 bytes.
@@ -152,9 +158,6 @@ pub enum ClassError {
         expected: &'static str,
     },
 }
-
-/// What may stand in front of `=`.
-const WORDS: &str = "trust, dscp2prio, prio_tc, turn, pfc, xoff, xon, lossy, watchdog, storm, cable or frame, then = and a value";
 
 impl Default for Classes {
     /// As after reset.
@@ -176,6 +179,7 @@ impl Default for Classes {
             watchdog_ms: classes::PFC_WATCHDOG_RESET as u16,
             storm_ms: classes::PFC_STORM_RESET as u16,
             cable_m: 100,
+            reaction: 394,
             host_frame: None,
         }
     }
@@ -274,103 +278,6 @@ impl Classes {
                 u32::from(self.pause_sent) << 8 | u32::from(self.pause_obeyed),
             ),
         ])
-    }
-}
-
-/// Values with commas between them, one each.
-fn list<const N: usize, T: Copy>(text: &str, value: impl Fn(&str) -> Option<T>) -> Option<[T; N]> {
-    let all: Option<Vec<T>> = text.split(',').map(value).collect();
-    all?.try_into().ok()
-}
-
-fn share(text: &str) -> Option<Share> {
-    let (units, packets) = text.split_once('/')?;
-    Some(Share {
-        units: units.parse().ok()?,
-        packets: packets.parse().ok()?,
-    })
-}
-
-impl FromStr for Classes {
-    type Err = ClassError;
-
-    fn from_str(text: &str) -> Result<Self, ClassError> {
-        let mut classes = Self::default();
-        for word in text.split_whitespace() {
-            let wrong = |expected| ClassError::Word {
-                word: word.into(),
-                expected,
-            };
-            let (name, value) = word.split_once('=').ok_or_else(|| wrong(WORDS))?;
-            match name {
-                "trust" => {
-                    let expected = "trust=dscp, trust=pcp or trust=pcp:PRIORITY";
-                    let (by, untagged) = value.split_once(':').unwrap_or((value, "0"));
-                    classes.trust = match (by, untagged.parse()) {
-                        ("dscp", _) if by == value => Trust::Dscp,
-                        ("pcp", Ok(untagged)) => Trust::Pcp { untagged },
-                        _ => return Err(wrong(expected)),
-                    };
-                }
-                "dscp2prio" => {
-                    let expected = "dscp2prio=DSCP:PRIORITY,…, DSCPs from 0 to 63";
-                    for pair in value.split(',') {
-                        let (dscp, of) = pair.split_once(':').ok_or_else(|| wrong(expected))?;
-                        let place = dscp.parse().ok();
-                        let place =
-                            place.and_then(|dscp: usize| classes.dscp_priority.get_mut(dscp));
-                        *place.ok_or_else(|| wrong(expected))? =
-                            of.parse().map_err(|_| wrong(expected))?;
-                    }
-                }
-                "prio_tc" => {
-                    let of = list(value, |class| class.parse().ok());
-                    classes.class = of.ok_or_else(|| wrong("a class of each of 8 priorities"))?;
-                }
-                "turn" => {
-                    let turns = list(value, |turn| match turn {
-                        "strict" => Some(Turn::Strict),
-                        weight => weight.parse().ok().map(Turn::Weight),
-                    });
-                    let expected = "a weight or `strict` of each of 4 classes";
-                    classes.turn = turns.ok_or_else(|| wrong(expected))?;
-                }
-                "pfc" => {
-                    let bits = list::<PRIORITIES, bool>(value, |bit| match bit {
-                        "0" => Some(false),
-                        "1" => Some(true),
-                        _ => None,
-                    });
-                    let bits = bits.ok_or_else(|| wrong("0 or 1 of each of 8 priorities"))?;
-                    let mask = (0..).zip(bits).map(|(at, bit)| u8::from(bit) << at).sum();
-                    (classes.pause_obeyed, classes.pause_sent) = (mask, mask);
-                }
-                "xoff" | "xon" | "lossy" => {
-                    let expected = "UNITS/PACKETS, each below 65536";
-                    let of = share(value).ok_or_else(|| wrong(expected))?;
-                    *match name {
-                        "xoff" => &mut classes.xoff,
-                        "xon" => &mut classes.xon,
-                        _ => &mut classes.lossy,
-                    } = of;
-                }
-                "watchdog" | "storm" => {
-                    let ms = value.parse().map_err(|_| wrong("milliseconds"))?;
-                    *match name {
-                        "watchdog" => &mut classes.watchdog_ms,
-                        _ => &mut classes.storm_ms,
-                    } = ms;
-                }
-                "cable" => classes.cable_m = value.parse().map_err(|_| wrong("metres"))?,
-                "frame" => {
-                    let bytes = value.parse().map_err(|_| wrong("bytes of a frame"))?;
-                    classes.host_frame = Some(bytes);
-                }
-                _ => return Err(wrong(WORDS)),
-            }
-        }
-        classes.check(0)?;
-        Ok(classes)
     }
 }
 

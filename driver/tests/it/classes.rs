@@ -15,7 +15,7 @@ fn text_says_what_is_not_as_after_reset() {
     assert_eq!("".parse(), Ok(Classes::default()));
     let classes: Classes = "trust=pcp:3 dscp2prio=26:3,48:6 prio_tc=0,0,0,1,0,0,1,3 \
                             turn=10,strict,20,70 pfc=0,0,0,1,0,0,1,0 xoff=200/90 xon=80/40 \
-                            lossy=100/50 watchdog=0 storm=250 cable=40 frame=9018"
+                            lossy=100/50 watchdog=0 storm=250 cable=40 reaction=60 frame=9018"
         .parse()
         .unwrap();
     let mut dscp_priority = Classes::default().dscp_priority;
@@ -39,6 +39,7 @@ fn text_says_what_is_not_as_after_reset() {
         watchdog_ms: 0,
         storm_ms: 250,
         cable_m: 40,
+        reaction: 60,
         host_frame: Some(9018),
     };
     assert_eq!(classes, expected);
@@ -80,8 +81,8 @@ fn what_is_wrong_is_named() {
         ("pfc=3", "0 or 1 of each of 8 priorities"),
         ("xoff=70000/1", "UNITS/PACKETS, each below 65536"),
         (
-            "xon=300/1",
-            "xon of 300 units and 1 packets is above xoff of 232 and 104",
+            "xon=500/1",
+            "xon of 500 units and 1 packets is above xoff of 416 and 192",
         ),
         (
             "xon=0/52",
@@ -93,21 +94,23 @@ fn what_is_wrong_is_named() {
         ),
         ("storm=8192", "storm is 8192, expected at most 8191"),
         ("cable=x", "expected metres"),
+        ("reaction=x", "expected quanta"),
         (
             "pfc=1,1,1,0,0,0,0,0",
-            "2 classes that send pauses take 1823 units and 928 packets",
+            "2 classes that send pauses take 3839 units and 1954 packets",
         ),
         (
-            "pfc=0,0,0,1,0,0,0,0 xoff=246/104",
-            "1 classes that send pauses take 1025 units and 499 packets of the receive buffer with 100 m of cable",
+            "pfc=0,0,0,1,0,0,0,0 xoff=446/192",
+            "1 classes that send pauses take 2049 units and 1012 packets of the receive buffer with 100 m of cable, \
+             a peer that stops within 394 quanta",
         ),
         (
-            "pfc=0,0,0,1,0,0,0,0 xoff=232/118",
-            "1011 units and 513 packets",
+            "pfc=0,0,0,1,0,0,0,0 xoff=416/205",
+            "2019 units and 1025 packets",
         ),
         (
             "pfc=0,0,0,1,0,0,0,0 frame=9018",
-            "frames of the host of 9018 bytes, expected at most 1024 and 512: lower xoff and xon, lossy,",
+            "frames of the host of 9018 bytes, expected at most 2048 and 1024: lower xoff and xon, lossy,",
         ),
     ] {
         let found = refused(text);
@@ -138,7 +141,7 @@ fn registers_have_them() {
         assert_eq!(read(register), reset, "{register:#x}");
     }
     let mut other: Classes =
-        "trust=pcp:5 dscp2prio=10:7 prio_tc=3,0,0,0,0,0,0,1 turn=1,strict,2,3 xoff=240/107"
+        "trust=pcp:5 dscp2prio=10:7 prio_tc=3,0,0,0,0,0,0,1 turn=1,strict,2,3 xoff=440/200"
             .parse()
             .unwrap();
     (other.pause_obeyed, other.pause_sent) = (0x81, 0x10);
@@ -149,7 +152,7 @@ fn registers_have_them() {
         (regs::PRIO_CLASS, 0x1000_0003),
         (regs::CLASS_WEIGHT, 0x0302_0001),
         (regs::PFC_CONFIG, 0x1081),
-        (regs::PFC_XOFF, 0x006b_00f0),
+        (regs::PFC_XOFF, 0x00c8_01b8),
     ] {
         assert_eq!(read(register), expected, "{register:#x}");
     }
@@ -171,8 +174,9 @@ fn registers_have_them() {
 fn headroom_is_there() {
     for text in [
         "pfc=0,0,0,1,0,0,0,0",
-        "pfc=0,0,1,1,0,0,0,0 xoff=245/117",
-        "pfc=0,0,0,1,0,0,0,0 frame=9018 xoff=142/60 xon=10/8",
+        "pfc=0,0,1,1,0,0,0,0 xoff=445/204",
+        "pfc=0,0,0,1,0,0,0,0 frame=9018 xoff=343/147",
+        "pfc=0,0,1,0,0,1,0,0 cable=10 reaction=60 xoff=214/116 xon=82/48",
     ] {
         let classes = text.parse::<Classes>();
         assert!(classes.is_ok(), "{text}: {classes:?}");

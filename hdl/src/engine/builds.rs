@@ -38,7 +38,7 @@ pub fn verilog(width: usize) -> Result<Design, String> {
     })
 }
 
-/// The Verilog of a build with a data path of 512 bits: 64 KiB of payload to send and 64 KiB of packet buffer, 4 us of
+/// The Verilog of a build with a data path of 512 bits: 64 KiB of payload to send and 128 KiB of packet buffer, 10 us of
 /// line rate. 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues, 2^`O` outstanding messages; to be called
 /// inside [`emit::with_stack`].
 ///
@@ -46,16 +46,16 @@ pub fn verilog(width: usize) -> Result<Design, String> {
 /// What the emission refuses, as one text.
 pub fn wide<const Q: usize, const M: usize, const C: usize, const O: usize>()
 -> Result<Design, String> {
-    emit_engine(Engine::<512, 64, Q, M, C, O, 9, 10, 12, 8, 14, 66>::default())
+    emit_engine(Engine::<512, 64, Q, M, C, O, 9, 11, 10, 12, 8, 14, 66>::default())
 }
 
-/// As [`wide`], with a data path of 64 bits: 16 KiB of payload to send and 64 KiB of packet buffer.
+/// As [`wide`], with a data path of 64 bits: 16 KiB of payload to send and 128 KiB of packet buffer.
 ///
 /// # Errors
 /// What the emission refuses, as one text.
 pub fn narrow<const Q: usize, const M: usize, const C: usize, const O: usize>()
 -> Result<Design, String> {
-    emit_engine(Engine::<64, 8, Q, M, C, O, 10, 13, 15, 11, 17, 528>::default())
+    emit_engine(Engine::<64, 8, Q, M, C, O, 10, 14, 13, 15, 11, 17, 528>::default())
 }
 
 fn emit_engine(mut engine: impl Block) -> Result<Design, String> {

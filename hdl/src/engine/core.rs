@@ -35,6 +35,7 @@ pub struct Core<
     const C: usize,
     const O: usize,
     const G: usize,
+    const R: usize,
     const B: usize,
     const A: usize,
     const E: usize,
@@ -110,10 +111,9 @@ pub struct Core<
     /// All tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    receive: ReceiveSide<W, K, Q, B>,
+    receive: ReceiveSide<W, K, Q, R>,
     transmit: TransmitSide<W, K, Q, O, G>,
     host: HostPort<W, K>,
-    /// As large as the packet buffer.
     exceptions: Exceptions<W, K, B>,
     egress: EgressSide<W, K, A, E, F, T>,
     return_path: ReturnPath<W, K, B>,
@@ -131,16 +131,17 @@ impl<
     const C: usize,
     const O: usize,
     const G: usize,
+    const R: usize,
     const B: usize,
     const A: usize,
     const E: usize,
     const F: usize,
     const T: usize,
-> Logic for Core<W, K, Q, M, C, O, G, B, A, E, F, T>
+> Logic for Core<W, K, Q, M, C, O, G, R, B, A, E, F, T>
 {
     describe!(
         "core",
-        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_b{B}_e{A}_{E}_{T}"),
+        format!("w{W}_q{Q}_m{M}_c{C}_o{O}_g{G}_r{R}_b{B}_e{A}_{E}_{T}"),
         "All of the engine that CONTROL.engine_reset resets."
     );
 

@@ -57,7 +57,7 @@ const fn has(what: u32) -> bool {
 /// The engine, with a data path of `W` bits = `K` bytes.
 ///
 /// It has 2^`Q` queue pairs, 2^`M` memory regions, 2^`C` completion queues and 2^`O` outstanding messages. The store of
-/// payload to send holds 2 * 2^`G` beats, the packet buffer 2^`B` beats, the queues of frames of a class 2^`A`, that of
+/// payload to send holds 2 * 2^`G` beats, the packet buffer 2^`R`, the buffers of the host's own frames 2^`B`, the queues of frames of a class 2^`A`, that of
 /// its acknowledgements 2^`E`, all of them 2^`F`; the largest frame of the transport has `T`.
 #[derive(Block)]
 pub struct Engine<
@@ -68,6 +68,7 @@ pub struct Engine<
     const C: usize,
     const O: usize,
     const G: usize,
+    const R: usize,
     const B: usize,
     const A: usize,
     const E: usize,
@@ -99,7 +100,7 @@ pub struct Engine<
 
     csr: Csr<Q, C>,
     restart: Restart,
-    core: Core<W, K, Q, M, C, O, G, B, A, E, F, T>,
+    core: Core<W, K, Q, M, C, O, G, R, B, A, E, F, T>,
     #[init(word(Self::PARAMS.emit()))]
     params: Constant<Bits<32>>,
     #[init(word(Self::PARAMS2.emit()))]
@@ -127,12 +128,13 @@ impl<
     const C: usize,
     const O: usize,
     const G: usize,
+    const R: usize,
     const B: usize,
     const A: usize,
     const E: usize,
     const F: usize,
     const T: usize,
-> Engine<W, K, Q, M, C, O, G, B, A, E, F, T>
+> Engine<W, K, Q, M, C, O, G, R, B, A, E, F, T>
 {
     const PARAMS: Params = Params {
         log_qp: Q as u8,
@@ -161,12 +163,13 @@ impl<
     const C: usize,
     const O: usize,
     const G: usize,
+    const R: usize,
     const B: usize,
     const A: usize,
     const E: usize,
     const F: usize,
     const T: usize,
-> Logic for Engine<W, K, Q, M, C, O, G, B, A, E, F, T>
+> Logic for Engine<W, K, Q, M, C, O, G, R, B, A, E, F, T>
 {
     describe!(
         "ferroce",

@@ -1,4 +1,5 @@
 //! Receive side: from frames to host memory, completions and acknowledgements. Wiring only.
+use ferroce_proto::abi::classes::{BUFFER_PACKETS, BUFFER_UNITS};
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 
 use super::LOG_SRQ;
@@ -33,11 +34,12 @@ use crate::transport::responder::rx_check::RxCheck;
 use crate::transport::responder::srq_table::SrqLimit;
 
 /// log2 of the packets in the packet buffer.
-const PACKETS: usize = 9;
+const PACKETS: usize = BUFFER_PACKETS.ilog2() as usize;
 
-/// Receive side with a packet buffer of 2^B beats.
+/// Receive side with a packet buffer of 2^R beats.
 #[derive(Block)]
-pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: usize> {
+#[block(check)]
+pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const R: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Frames.
@@ -197,7 +199,7 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     /// Tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    front: RxFront<W, K, B, PACKETS>,
+    front: RxFront<W, K, R, PACKETS>,
     check: RxCheck<Q, K, 1>,
     notification: Notify<Q>,
     responder: Responder<Q, LOG_SRQ>,
@@ -214,12 +216,23 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const B: 
     errors: Merge<PlaceError, 3>,
 }
 
-impl<const W: usize, const K: usize, const Q: usize, const B: usize> Logic
-    for ReceiveSide<W, K, Q, B>
+impl<const W: usize, const K: usize, const Q: usize, const R: usize> ReceiveSide<W, K, Q, R> {
+    fn check() {
+        const {
+            assert!(
+                K << R == 64 * BUFFER_UNITS,
+                "the packet buffer holds what the driver counts with"
+            );
+        }
+    }
+}
+
+impl<const W: usize, const K: usize, const Q: usize, const R: usize> Logic
+    for ReceiveSide<W, K, Q, R>
 {
     describe!(
         "receive_side",
-        format!("w{W}_q{Q}_b{B}"),
+        format!("w{W}_q{Q}_r{R}"),
         "From frames to host memory, completions and acknowledgements."
     );
 

@@ -44,9 +44,9 @@ pub const PFC_WATCHDOG_MASK: u32 = 0x3fff;
 pub const PFC_WATCHDOG_RESET: u32 = 100;
 
 /// What the receive buffer holds, in units of 64 bytes of payload.
-pub const BUFFER_UNITS: usize = 1024;
+pub const BUFFER_UNITS: usize = 2048;
 /// In packets.
-pub const BUFFER_PACKETS: usize = 512;
+pub const BUFFER_PACKETS: usize = 1024;
 
 /// Value of PFC_XOFF, PFC_XON and PFC_LOSSY: a share of the receive buffer, in units of 64 bytes of payload and in packets.
 #[must_use]
@@ -54,10 +54,10 @@ pub const fn share(units: u16, packets: u16) -> u32 {
     (packets as u32) << 16 | units as u32
 }
 
-/// PFC_XOFF after reset: one class over 100 m at 100 Gb/s, with its headroom and PFC_LOSSY beside it, of 64 KiB and 512 packets.
-pub const PFC_XOFF_RESET: u32 = share(232, 104);
+/// PFC_XOFF after reset: one class over 100 m at 100 Gb/s, with its headroom and PFC_LOSSY beside it.
+pub const PFC_XOFF_RESET: u32 = share(416, 192);
 /// PFC_XON after reset: two of the largest frames below.
-pub const PFC_XON_RESET: u32 = share(100, 52);
+pub const PFC_XON_RESET: u32 = share(284, 96);
 /// PFC_LOSSY after reset.
 pub const PFC_LOSSY_RESET: u32 = share(128, 64);
 /// What of PFC_STORM is held.

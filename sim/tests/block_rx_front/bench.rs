@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use fastrand::Rng;
 use ferroce_hdl::eth::gid_table::GID_ENTRIES;
 use ferroce_hdl::eth::rx_front::RxFront;
+use ferroce_proto::abi::classes::{BUFFER_PACKETS, BUFFER_UNITS};
 use ferroce_proto::wire::{Gid, Headers};
 use ferroce_sim::bench::classes::write_classes;
 use ferroce_sim::bench::{Bench, StreamSink};
@@ -17,9 +18,9 @@ use crate::filter::{Outcome, Port};
 use crate::ports::{COUNTERS, Monitor, Source};
 
 /// Log2 of the packets the buffer under test holds.
-pub(crate) const LOG_PACKETS: usize = 9;
+pub(crate) const LOG_PACKETS: usize = BUFFER_PACKETS.ilog2() as usize;
 /// Payload bytes its beats hold.
-pub(crate) const BUFFER_BYTES: usize = 64 << 10;
+pub(crate) const BUFFER_BYTES: usize = 64 * BUFFER_UNITS;
 
 /// A width of the data path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,8 @@ impl Width {
 
     fn bench(self) -> Bench {
         match self {
-            Self::W512 => Bench::of(RxFront::<512, 64, 10, LOG_PACKETS>::default),
-            Self::W64 => Bench::of(RxFront::<64, 8, 13, LOG_PACKETS>::default),
+            Self::W512 => Bench::of(RxFront::<512, 64, 11, LOG_PACKETS>::default),
+            Self::W64 => Bench::of(RxFront::<64, 8, 14, LOG_PACKETS>::default),
         }
         .unwrap_or_else(|error| panic!("{error}"))
     }

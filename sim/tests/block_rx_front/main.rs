@@ -310,8 +310,8 @@ fn one_beat_packets_back_to_back() {
 #[test]
 fn latency() {
     let stated = [
-        RxFront::<512, 64, 10, LOG_PACKETS>::LATENCY,
-        RxFront::<64, 8, 13, LOG_PACKETS>::LATENCY,
+        RxFront::<512, 64, 11, LOG_PACKETS>::LATENCY,
+        RxFront::<64, 8, 14, LOG_PACKETS>::LATENCY,
     ];
     for (width, stated) in Width::ALL.into_iter().zip(stated) {
         assert!(stated <= 12, "the goal of the receive front");

@@ -7,7 +7,7 @@ use crate::bench::{Front, Width};
 use crate::frames::{Layout, any_packet, packet, port};
 
 /// Bytes on the wire that may come when a pause was asked for (`docs/classes.md`), but those that came on the way to `pause_send`.
-const HEADROOM: usize = 27_240 - 16 * 50;
+const HEADROOM: usize = 62_854 - 16 * 50;
 /// Preamble, FCS and gap.
 const AROUND: usize = 24;
 /// No such share.
@@ -141,6 +141,49 @@ fn sends(front: &mut Front, class: u8) {
     front.set("classes.xoff", PFC_XOFF_RESET.into());
     front.set("classes.xon", PFC_XON_RESET.into());
     front.set("classes.lossy", PFC_LOSSY_RESET.into());
+}
+
+/// All at once: the lossy share is full, the class stands a beat below XOFF, one of the largest frames crosses it, and what follows
+/// takes the most room, by units.
+#[test]
+fn worst_cases_together_fit() {
+    for width in Width::ALL {
+        let mut front = stalled(width);
+        front.may_lose = true;
+        sends(&mut front, 1);
+        for _ in 0..100 {
+            let frame = of_class(&mut front, 2, |front| load(front, 2));
+            front.send_good(&frame);
+        }
+        front.drain();
+        let lost = front.monitor.count("rx_overflow");
+        assert!(lost > 0, "the lossy share is not full");
+        let xoff = PFC_XOFF_RESET as usize & 0xffff;
+        let more = |front: &mut Front, len| {
+            let make =
+                |front: &mut Front| packet(front.rng(), Opcode::RcSendMiddle, Layout::ALL[0], len);
+            let frame = of_class(front, 1, make);
+            front.send_good(&frame);
+            front.drain();
+            front.run(10);
+        };
+        loop {
+            let held = front.held()[1].0 as usize * width.lanes();
+            let len = (64 * xoff - held).saturating_sub(2 * width.lanes());
+            if len == 0 {
+                break;
+            }
+            more(&mut front, len.min(4096));
+            assert_eq!(front.get("pause_send"), 0);
+        }
+        more(&mut front, 4096);
+        assert_ne!(front.get("pause_send"), 0);
+        flood(&mut front, 1, 0);
+        front.monitor.stalled = false;
+        front.drain();
+        assert_eq!(front.monitor.count("rx_overflow"), lost);
+        front.finish_with_overflow(lost);
+    }
 }
 
 #[test]
