@@ -192,6 +192,7 @@ module ferroce_mac_1g (
     wire       drop_valid;
     wire       drop_keep;
     wire       high;
+    wire       part;
     wire       ready;
 
     ferroce_rx_drop #(.WIDTH(8)) dropper (
@@ -226,6 +227,7 @@ module ferroce_mac_1g (
         .s_valid(drop_valid),
         .s_ready(ready),
         .s_high(high),
+        .s_part(part),
         .rd_clk(clk),
         .rd_rst(rst),
         .m_data({in_user, in_last, in_data}),
@@ -258,5 +260,5 @@ module ferroce_mac_1g (
         end
     end
 
-    wire unused = &{1'b0, ready, drop_keep};
+    wire unused = &{1'b0, ready, drop_keep, part};
 endmodule

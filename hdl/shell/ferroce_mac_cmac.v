@@ -38,6 +38,8 @@ module ferroce_mac_cmac (
     output wire         m_axis_tvalid,
     input  wire         m_axis_tready,
 
+    // In the domain of core_clk: half of the queue to the core is full.
+    output wire         rx_backlog,
     // In the domain of core_clk, a priority each: the peer pauses it; nothing of it is sent any more; the peer is to pause it. The
     // last stays for 16 cycles at least, which are longer than 16 of the CMAC, as it asks for.
     output wire [7:0]   pause_req,
@@ -75,6 +77,9 @@ module ferroce_mac_cmac (
     wire         local_fault;
     reg          up;
     reg          send_rfi;
+    // A pause that stands when the link comes up is sent again.
+    reg          was_up;
+    reg          resend_pause;
 
     ferroce_cdc_reset reset_mac (.clk(mac_clk), .arst(arst), .rst(queue_rst));
 
@@ -83,6 +88,8 @@ module ferroce_mac_cmac (
     always @(posedge mac_clk) begin
         up       <= aligned & ~local_fault & ~remote_fault & ~mac_rx_rst & ~mac_tx_rst;
         send_rfi <= ~aligned | local_fault;
+        was_up       <= up;
+        resend_pause <= up & ~was_up;
     end
 
     cmac_usplus_0 cmac (
@@ -149,7 +156,7 @@ module ferroce_mac_cmac (
         // quanta.
         .ctl_tx_pause_enable(9'h0ff),
         .ctl_tx_pause_req({1'b0, mac_pause_send}),
-        .ctl_tx_resend_pause(1'b0),
+        .ctl_tx_resend_pause(resend_pause),
         .ctl_tx_pause_quanta0(16'hffff),
         .ctl_tx_pause_refresh_timer0(16'h7fff),
         .ctl_tx_pause_quanta1(16'hffff),
@@ -191,12 +198,14 @@ module ferroce_mac_cmac (
         .core_drp_reset(1'b0)
     );
 
-    // From the MAC: 512 beats of 578 bits, 8.5 RAMB36.
+    // From the MAC: 512 beats of 578 bits, 8.5 RAMB36. From half of them on the lossless classes ask for a pause. What comes behind it,
+    // 62,854 bytes at most (docs/classes.md), are 1,413 beats of frames of 65 bytes in 5 us, and the core takes 1,257: 156 are more.
     localparam BEAT = 512 + 64 + 2;
 
     wire [BEAT-1:0] drop_beat;
     wire            drop_valid;
     wire            rx_high;
+    wire            rx_part;
     wire            rx_ready;
     wire            overflow;
     wire            bad;
@@ -219,13 +228,14 @@ module ferroce_mac_cmac (
         .overflow(overflow),
         .bad(bad)
     );
-    ferroce_cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(9), .MARGIN(8)) rx_queue (
+    ferroce_cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(9), .MARGIN(8), .PART(256)) rx_queue (
         .wr_clk(mac_clk),
         .wr_rst(queue_rst),
         .s_data(drop_beat),
         .s_valid(drop_valid),
         .s_ready(rx_ready),
         .s_high(rx_high),
+        .s_part(rx_part),
         .rd_clk(core_clk),
         .rd_rst(core_rst),
         .m_data({m_axis_tuser, m_axis_tlast, m_axis_tkeep, m_axis_tdata}),
@@ -239,6 +249,7 @@ module ferroce_mac_cmac (
     wire            cross_valid;
     wire            cross_ready;
     wire            cross_high;
+    wire            cross_part;
     wire [BEAT-1:0] hold_beat;
     wire            hold_valid;
     wire            hold_ready;
@@ -254,6 +265,7 @@ module ferroce_mac_cmac (
         .s_valid(s_axis_tvalid),
         .s_ready(s_axis_tready),
         .s_high(cross_high),
+        .s_part(cross_part),
         .rd_clk(mac_clk),
         .rd_rst(queue_rst),
         .m_data(cross_beat),
@@ -328,6 +340,11 @@ module ferroce_mac_cmac (
         .d(mac_pause_req[7:0]),
         .q(pause_req)
     );
+    ferroce_cdc_level #(.WIDTH(1)) backlog (
+        .clk(core_clk),
+        .d(rx_part),
+        .q(rx_backlog)
+    );
     ferroce_cdc_level #(.WIDTH(8)) pause_out (
         .clk(mac_clk),
         .d(pause_ack_q),
@@ -345,5 +362,5 @@ module ferroce_mac_cmac (
     );
 
     // The queue from the MAC is never full when `rx_drop` writes: it looks at `s_high`, which leaves room.
-    wire unused = &{1'b0, rx_ready, cross_high, mac_pause_req[8]};
+    wire unused = &{1'b0, rx_ready, cross_high, cross_part, mac_pause_req[8]};
 endmodule

@@ -103,6 +103,7 @@ module ferroce_nic_100g (
     wire         tx_tvalid;
     wire         tx_tready;
     wire [7:0]   pause_req;
+    wire         rx_backlog;
     wire [7:0]   pause_ack;
     wire [7:0]   pause_send;
 
@@ -214,6 +215,7 @@ module ferroce_nic_100g (
         .m_axis_tx_tvalid(tx_tvalid),
         .m_axis_tx_tready(tx_tready),
         .pause_req(pause_req),
+        .rx_backlog(rx_backlog),
         .pause_ack(pause_ack),
         .pause_send(pause_send),
         .s_axil_awaddr(host_awaddr),
@@ -292,6 +294,7 @@ module ferroce_nic_100g (
         .m_axis_tvalid(rx_tvalid),
         .m_axis_tready(rx_tready),
         .pause_req(pause_req),
+        .rx_backlog(rx_backlog),
         .pause_ack(pause_ack),
         .pause_send(pause_send),
         .link_status(link_status),

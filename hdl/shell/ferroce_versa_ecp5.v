@@ -237,6 +237,7 @@ module ferroce_versa_ecp5 (
         .m_axis_tx_tready(tx_tready),
         // `mac_1g` takes no pauses and sends none
         .pause_req(8'h00),
+        .rx_backlog(1'b0),
         .pause_ack(pause_ack),
         .pause_send(pause_send),
         .s_axil_awaddr(host_awaddr[21:0]),

@@ -36,6 +36,8 @@ pub struct Inputs {
     pub tx_ready: bool,
     /// `pause_req`.
     pub pause_req: u8,
+    /// `rx_backlog`.
+    pub rx_backlog: bool,
     /// `s_axil`.
     pub lite: FromHost,
     /// `m_axi`.

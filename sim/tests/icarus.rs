@@ -35,6 +35,7 @@ const INPUTS: &[Port<Inputs>] = &[
     ("s_axis_rx_tuser", 1, |i| i.rx.user.into(), |i| i.rx.valid),
     ("m_axis_tx_tready", 1, |i| i.tx_ready.into(), |_| true),
     ("pause_req", 8, |i| i.pause_req.into(), |_| true),
+    ("rx_backlog", 1, |i| i.rx_backlog.into(), |_| true),
     ("s_axil_awvalid", 1, |i| i.lite.awvalid.into(), |_| true),
     (
         "s_axil_awaddr",

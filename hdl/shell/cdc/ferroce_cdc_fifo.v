@@ -3,15 +3,16 @@
 // Write and read pointers cross in Gray code. An item shows up on the other side after one edge of `wr_clk` and five of
 // `rd_clk`; an item a cycle passes at the rate of the slower clock. `m_data` is a register, `s_ready` and `s_high` are too.
 // `s_high`: fewer than `MARGIN` places are free, or it was so up to five cycles of `rd_clk` ago; a writer that never
-// looks at `s_ready` has MARGIN - 3 items to end what it began.
+// looks at `s_ready` has MARGIN - 3 items to end what it began. `s_part`: `PART` places or more are taken, as late.
 //
 // Both resets come from one source and are asynchronous, see `cdc_reset`: a clock that stands still in reset does no harm.
-// Preconditions: LOG_DEPTH >= 4, 4 <= MARGIN < 2^LOG_DEPTH.
+// Preconditions: LOG_DEPTH >= 4, 4 <= MARGIN < 2^LOG_DEPTH, 0 < PART <= 2^LOG_DEPTH.
 (* keep_hierarchy = "yes" *)
 module ferroce_cdc_fifo #(
     parameter WIDTH     = 8,
     parameter LOG_DEPTH = 5,
-    parameter MARGIN    = 8
+    parameter MARGIN    = 8,
+    parameter PART      = 1 << (LOG_DEPTH - 1)
 ) (
     input  wire             wr_clk,
     input  wire             wr_rst,
@@ -19,6 +20,7 @@ module ferroce_cdc_fifo #(
     input  wire             s_valid,
     output wire             s_ready,
     output reg              s_high,
+    output reg              s_part,
 
     input  wire             rd_clk,
     input  wire             rd_rst,
@@ -62,6 +64,7 @@ module ferroce_cdc_fifo #(
             rd_seen <= 0;
             wr_fill <= 0;
             s_high  <= 1'b1;
+            s_part  <= 1'b0;
         end else begin
             wr_low  <= wr_next[A-1:0];
             wr_gray <= wr_next_gray;
@@ -72,6 +75,7 @@ module ferroce_cdc_fifo #(
             rd_seen <= rd_bin;
             wr_fill <= wr_ptr - rd_seen;
             s_high  <= wr_fill > DEPTH - MARGIN[A:0];
+            s_part  <= wr_fill >= PART[A:0];
         end
     end
 

@@ -24,7 +24,7 @@ module cdc_tb;
     ferroce_cdc_reset rd_reset (.clk(rd_clk), .arst(arst), .rst(rd_rst));
 
     logic [WIDTH-1:0] s_data, m_data;
-    logic s_valid, s_ready, s_high, m_valid, m_ready;
+    logic s_valid, s_ready, s_high, s_part, m_valid, m_ready;
     ferroce_cdc_fifo #(.WIDTH(WIDTH), .LOG_DEPTH(LOG_DEPTH), .MARGIN(MARGIN)) fifo (.*);
 
     bit event_in;

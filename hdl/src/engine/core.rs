@@ -82,6 +82,8 @@ pub struct Core<
     pub pause_req: Signal<In, Bits<8>>,
     /// Priorities whose pause time runs in the MAC, see [`PauseIn`](crate::egress::pause_in::PauseIn).
     pub pause_ack: Signal<Out, Bits<8>>,
+    /// Much waits in front of `s_axis_rx`: each class that sends pauses asks for one.
+    pub rx_backlog: Signal<In, Bit>,
     /// Priorities that the peer is to pause.
     pub pause_send: Signal<Out, Bits<8>>,
     /// Arm doorbells of completion queues.
@@ -181,7 +183,7 @@ impl<
         exception_status.busy = exceptions.busy;
 
         // between the sides
-        copy!(receive <= self; enable, notify, classes);
+        copy!(receive <= self; enable, notify, classes, rx_backlog);
         copy!(self <= receive; pause_send);
         copy!(transmit <= self; notify, congestion, classes);
         copy!(transmit <= receive; cnp_received, response_sent, response_reserve, response_give_back, placed, accesses);

@@ -85,6 +85,8 @@ pub struct Engine<
     pub pause_req: Signal<In, Bits<8>>,
     /// Priorities whose pause time runs in the MAC: their class has stopped, or their pause is not obeyed.
     pub pause_ack: Signal<Out, Bits<8>>,
+    /// Much waits in front of `s_axis_rx`: each class that sends pauses asks for one.
+    pub rx_backlog: Signal<In, Bit>,
     /// Priorities that the peer is to pause: the MAC sends the frames.
     pub pause_send: Signal<Out, Bits<8>>,
     /// Registers and doorbells: BAR0.
@@ -212,6 +214,7 @@ impl<
         core.congestion = csr.congestion;
         core.classes = csr.classes;
         core.pause_req = pause_req;
+        core.rx_backlog = rx_backlog;
         pause_ack = core.pause_ack;
         pause_send = core.pause_send;
         csr.line_rate = line_rate;

@@ -52,6 +52,8 @@ pub struct ReceiveSide<const W: usize, const K: usize, const Q: usize, const R: 
     pub closed: Signal<In, ClosedClasses>,
     /// Classes of which no acknowledgement is to leave.
     pub acks_wait: Signal<In, Bits<CLASSES>>,
+    /// Much waits in front of `s_axis_rx`: each class that sends pauses asks for one.
+    pub rx_backlog: Signal<In, Bit>,
     /// Priorities that the peer is to pause.
     pub pause_send: Signal<Out, Bits<8>>,
     /// Counter pulses of these.
@@ -241,7 +243,7 @@ impl<const W: usize, const K: usize, const Q: usize, const R: usize> Logic
         forward!(s_axis_rx <= front.s_axis_rx);
         copy!(front <= tables; mac, promiscuous, gid);
         front.gid_write = tables.gid_we;
-        copy!(front <= self; enable, classes);
+        copy!(front <= self; enable, classes, rx_backlog);
         copy!(self <= front; pause_send, pauses);
         stats = front.stats;
         rx_bytes = front.rx_bytes;
@@ -303,6 +305,7 @@ impl<const W: usize, const K: usize, const Q: usize, const R: usize> Logic
         forward!(issue <= track.issue);
         track.failed = close_valid;
         track.reset = sq_reset;
+        track.starts = sq_starts;
         track.control_qpn = close_qpn;
         track.image_we = tables.sq_we;
         track.image_qpn = tables.qpn.low::<Q>();

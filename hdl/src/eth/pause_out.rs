@@ -5,6 +5,7 @@
 //! a whole unit does not count.
 //!
 //! * A class **asks** for a pause from when it holds as much as XOFF says, of either, until it holds less than XON says, of both.
+//!   While much waits in front of the engine (`backlog`), each asks.
 //!   Only a class asks of which a priority sends pauses. `pause_send` has these priorities, and each of its bits stays as it is for
 //!   16 cycles at least (CMAC, PG203), but in a reset.
 //! * **Storm**: a class that asks for longer than `storm` milliseconds, and a millisecond more at most, while no beat and no packet
@@ -42,6 +43,8 @@ pub struct PauseOut<const K: usize> {
     pub setup: Signal<In, ClassSetup>,
     /// What enters the packet buffer, and leaves it.
     pub moves: Signal<In, BufferMoves>,
+    /// Much waits in front of the engine.
+    pub backlog: Signal<In, Bit>,
     /// Classes of which no frame is to be kept.
     pub refuse: Signal<Out, Bits<CLASSES>>,
     /// Priorities that the peer is to pause.
@@ -49,6 +52,7 @@ pub struct PauseOut<const K: usize> {
     /// Counter pulses.
     pub counts: Signal<Out, PauseCounts>,
     moved: Reg<BufferMoves>,
+    behind: Reg<Bit>,
     /// What a cycle changes, and what is held.
     beats_by: [Reg<Bits<16>>; CLASSES],
     packets_by: [Reg<Bits<16>>; CLASSES],
@@ -158,7 +162,12 @@ impl<const K: usize> Logic for PauseOut<K> {
         left = leaves;
         over = too_much;
         under = little;
-        asks = lossless & (over | (asks & !under));
+        behind = backlog;
+        let mut all = bits::<CLASSES>(0);
+        if behind {
+            all = !all;
+        }
+        asks = lossless & (over | all | (asks & !under));
 
         // storms
         time = time + 1;

@@ -38,6 +38,8 @@ pub struct RxFront<const W: usize, const K: usize, const A: usize, const M: usiz
     pub gid: Signal<In, GidWrite>,
     /// What the host says of classes.
     pub classes: Signal<In, ClassSetup>,
+    /// Much waits in front of `s_axis_rx`: each class that sends pauses asks for one.
+    pub rx_backlog: Signal<In, Bit>,
     /// Priorities that the peer is to pause.
     pub pause_send: Signal<Out, Bits<8>>,
     /// Counter pulses of these.
@@ -114,6 +116,7 @@ impl<const W: usize, const K: usize, const A: usize, const M: usize> Logic for R
         buffer.extra = parse.extra;
         buffer.refuse = asks.refuse;
         asks.setup = classes;
+        asks.backlog = rx_backlog;
         asks.moves = buffer.moves;
         pause_send = asks.pause_send;
         pauses = asks.counts;

@@ -51,6 +51,7 @@ ports! { |lanes|
     m_axis_tx_tvalid: Output 1;
     m_axis_tx_tready: Input 1;
     pause_req: Input 8;
+    rx_backlog: Input 1;
     pause_ack: Output 8;
     pause_send: Output 8;
     s_axil_awaddr: Input 22;
@@ -150,6 +151,7 @@ impl VerilatedPins {
         }
         d.set(h.m_axis_tx_tready, i.tx_ready.into());
         d.set(h.pause_req, i.pause_req.into());
+        d.set(h.rx_backlog, i.rx_backlog.into());
         d.set(h.s_axil_awvalid, i.lite.awvalid.into());
         d.set(h.s_axil_awaddr, i.lite.awaddr.into());
         d.set(h.s_axil_wvalid, i.lite.wvalid.into());

@@ -12,6 +12,8 @@ const PRIO_CLASS: u64 = 0x3321_1020;
 /// Cycles from a move to the level, and to the classes that are refused.
 const LEVEL_AFTER: usize = 7;
 const REFUSE_AFTER: usize = 6;
+/// By so much sooner a backlog in front of the engine is in the level.
+const BACKLOG_SOONER: usize = 3;
 /// Cycles of a millisecond.
 const MILLISECOND: u64 = 250_000;
 
@@ -63,6 +65,9 @@ struct Rig {
     asks: [bool; CLASSES],
     level: u64,
     stays: [u64; PRIORITIES],
+    /// Much waits in front: now, and what the block is still to see of it.
+    backlog: bool,
+    backlogs: VecDeque<bool>,
     levels: VecDeque<u64>,
     refusals: VecDeque<u64>,
     /// Events that were counted.
@@ -93,6 +98,8 @@ impl Rig {
             asks: Default::default(),
             level: 0,
             stays: Default::default(),
+            backlog: false,
+            backlogs: VecDeque::from([false; BACKLOG_SOONER]),
             levels: VecDeque::from([0; LEVEL_AFTER]),
             refusals: VecDeque::from([0; REFUSE_AFTER]),
             begun: 0,
@@ -109,11 +116,14 @@ impl Rig {
         self.asks = Default::default();
         self.level = 0;
         self.stays = Default::default();
+        self.backlog = false;
+        self.backlogs = VecDeque::from([false; BACKLOG_SOONER]);
         self.levels = VecDeque::from([0; LEVEL_AFTER]);
         self.refusals = VecDeque::from([0; REFUSE_AFTER]);
         self.begun = 0;
         self.setup = setup;
         self.drive(Moves::default());
+        self.set("backlog", 0);
         self.bench.reset(&mut []);
     }
 
@@ -209,7 +219,8 @@ impl Rig {
         for (c, [beats, packets]) in held.into_iter().enumerate() {
             let over = beats >= xoff[0] || packets >= xoff[1];
             let under = beats < xon[0] && packets < xon[1];
-            self.asks[c] = lossless >> c & 1 == 1 && (over || self.asks[c] && !under);
+            self.asks[c] =
+                lossless >> c & 1 == 1 && (over || self.backlog || self.asks[c] && !under);
         }
         for p in 0..PRIORITIES {
             let wanted = sending(&p) && self.asks[class_of(p)];
@@ -239,6 +250,9 @@ impl Rig {
     fn step(&mut self, comes: Option<Packet>, leave: [bool; 2]) {
         let moves = self.moves(comes, leave);
         self.drive(moves);
+        self.backlogs.push_back(self.backlog);
+        let behind = self.backlogs.pop_front().expect("one a cycle");
+        self.set("backlog", behind.into());
         self.bench.dut_mut().settle();
         let level = self.levels.pop_front().expect("one a cycle");
         let refused = self.refusals.pop_front().expect("one a cycle");
@@ -303,6 +317,7 @@ fn levels_and_refusals_follow_what_is_held() {
                 let mut rng = rig.bench.rng().fork();
                 let (comes, goes) = [(4, 2), (2, 2), (8, 2), (40, 1)][phase];
                 for _ in 0..300 {
+                    rig.backlog ^= rng.u32(..100) == 0 && round % 2 == 0;
                     let packet = (rng.u32(..comes) == 0).then(|| some_packet(&mut rng));
                     let leave = [rng.u32(..goes) == 0, rng.u32(..goes) == 0];
                     rig.step(packet, leave);

@@ -158,6 +158,7 @@ impl Front {
     pub(crate) fn reset(&mut self) {
         self.set("gid_write", 0);
         self.set("enable", 0);
+        self.set("rx_backlog", 0);
         let Self {
             bench,
             source,

@@ -4,7 +4,7 @@ use fastrand::Rng;
 use ferroce_sim::random::Pauses;
 
 use super::reference::{Issue, PSN, QueuePair, Response};
-use super::rig::{QPS, Rig};
+use super::rig::{Change, QPS, Rig};
 use super::track::{ACK, NAK_SEQUENCE, RNR, ack, due, read};
 use super::uneven;
 
@@ -80,8 +80,13 @@ fn random(idle: Pauses, back: Pauses, turns: usize) {
         }
         for qpn in (1 - turn % 2..QPS).step_by(2) {
             if rng.u8(..12) == 0 {
-                let reset = rig.qps[qpn].closed || rng.u8(..4) == 0;
-                rig.control(qpn, reset);
+                let change = match rng.u8(..8) {
+                    0 => Change::Resets,
+                    1 | 2 => Change::Starts,
+                    _ if rig.qps[qpn].closed => Change::Starts,
+                    _ => Change::Fails,
+                };
+                rig.control(qpn, change);
             } else {
                 while rig.qps[qpn].under_way.len() < 16 && !rig.qps[qpn].closed && rng.u8(..5) > 0 {
                     let issue = random_issue(&rig.qps[qpn], &mut rng);

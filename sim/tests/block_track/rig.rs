@@ -15,12 +15,21 @@ use super::reference::{Issue, Outcome, QueuePair, Response};
 const Q: usize = 4;
 pub(crate) const QPS: usize = 1 << Q;
 
-/// Pulses of the send queues: queue pair, reset.
+/// What a send queue does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Fails,
+    Resets,
+    Starts,
+}
+
+/// Pulses of the send queues.
 pub(crate) struct Control {
     failed: Input,
     reset: Input,
+    starts: Input,
     qpn: Input,
-    queue: VecDeque<(u16, bool)>,
+    queue: VecDeque<(u16, Change)>,
     gaps: bool,
 }
 
@@ -31,8 +40,14 @@ impl Agent for Control {
         } else {
             self.queue.pop_front()
         };
-        dut.set(self.failed, next.is_some_and(|(_, reset)| !reset).into());
-        dut.set(self.reset, next.is_some_and(|(_, reset)| reset).into());
+        let change = next.map(|(_, change)| change);
+        let is = |which| change == Some(which);
+        dut.set(self.failed, is(Change::Fails).into());
+        dut.set(
+            self.reset,
+            (is(Change::Resets) || is(Change::Starts)).into(),
+        );
+        dut.set(self.starts, is(Change::Starts).into());
         let qpn = next.map_or(rng.u16(..), |(qpn, _)| qpn);
         dut.set(self.qpn, qpn.into());
     }
@@ -48,6 +63,7 @@ impl Agent for Control {
     fn reset(&mut self, dut: &mut Dut) {
         dut.set(self.failed, 0);
         dut.set(self.reset, 0);
+        dut.set(self.starts, 0);
     }
 }
 
@@ -78,6 +94,7 @@ impl Rig {
             control: Control {
                 failed: dut.input("failed").unwrap(),
                 reset: dut.input("reset").unwrap(),
+                starts: dut.input("starts").unwrap(),
                 qpn: dut.input("control_qpn").unwrap(),
                 queue: VecDeque::new(),
                 gaps: idle != Pauses::NONE,
@@ -157,11 +174,11 @@ impl Rig {
         self.qps[qpn].issue(issue);
     }
 
-    /// The send queue fails, or starts afresh.
-    pub(crate) fn control(&mut self, qpn: usize, reset: bool) {
-        self.control.queue.push_back((qpn as u16, reset));
-        self.qps[qpn].close(!reset);
-        if !reset {
+    /// The send queue fails, is reset, or starts afresh.
+    pub(crate) fn control(&mut self, qpn: usize, change: Change) {
+        self.control.queue.push_back((qpn as u16, change));
+        self.qps[qpn].close(change != Change::Starts);
+        if change == Change::Fails {
             self.closing[qpn] += 1;
         }
     }

@@ -6,7 +6,7 @@ use ferroce_proto::abi::qpc::SqCtx;
 use ferroce_sim::random::Pauses;
 
 use super::reference::{Issue, Outcome, PSN, QueuePair, Read, Response};
-use super::rig::{QPS, Rig};
+use super::rig::{Change, QPS, Rig};
 
 pub(crate) const NAK_SEQUENCE: u8 = 0x60;
 pub(crate) const RNR: u8 = 0x2a;
@@ -260,7 +260,7 @@ fn a_failed_send_queue_is_closed_until_a_reset() {
     rig.settle();
     next(&mut rig);
     rig.settle();
-    rig.control(3, false);
+    rig.control(3, Change::Fails);
     rig.settle();
     let data = Response {
         psn: 101,
@@ -275,7 +275,7 @@ fn a_failed_send_queue_is_closed_until_a_reset() {
     // What is issued meanwhile is forgotten.
     rig.issue(3, issue);
     rig.settle();
-    rig.control(3, true);
+    rig.control(3, Change::Starts);
     rig.settle();
     assert_eq!(rig.respond(3, data), bad());
     rig.settle();
@@ -288,9 +288,20 @@ fn a_failed_send_queue_is_closed_until_a_reset() {
     rig.settle();
     rig.issue(3, issue);
     rig.settle();
-    rig.control(3, true);
+    rig.control(3, Change::Starts);
     rig.settle();
     assert_eq!(rig.respond(3, ack(100, ACK)), passed());
+    rig.settle();
+    // Reset without a start: a READ that was granted before is issued late, and its responses find nothing.
+    rig.control(3, Change::Resets);
+    rig.settle();
+    rig.issue(3, issue);
+    rig.settle();
+    assert_eq!(rig.respond(3, data), Outcome::default());
+    rig.settle();
+    rig.control(3, Change::Starts);
+    rig.settle();
+    assert_eq!(rig.respond(3, data), bad());
     rig.settle();
 }
 

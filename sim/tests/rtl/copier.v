@@ -12,7 +12,7 @@ module copier #(parameter LANES = 64) (
   output reg [8*LANES-1:0] m_axis_tx_tdata, output reg [LANES-1:0] m_axis_tx_tkeep,
   output reg m_axis_tx_tlast, output wire m_axis_tx_tuser, output reg m_axis_tx_tvalid,
   input wire m_axis_tx_tready,
-  input wire [7:0] pause_req, output wire [7:0] pause_ack, output wire [7:0] pause_send,
+  input wire rx_backlog, input wire [7:0] pause_req, output wire [7:0] pause_ack, output wire [7:0] pause_send,
   input wire [21:0] s_axil_awaddr, input wire s_axil_awvalid, output wire s_axil_awready,
   input wire [31:0] s_axil_wdata, input wire [3:0] s_axil_wstrb, input wire s_axil_wvalid,
   output wire s_axil_wready,

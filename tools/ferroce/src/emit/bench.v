@@ -112,7 +112,7 @@ module bench;
         .s_axis_rx_tvalid(rx_tvalid), .s_axis_rx_tready(),
         .m_axis_tx_tdata(tx_tdata), .m_axis_tx_tkeep(tx_tkeep), .m_axis_tx_tlast(tx_tlast), .m_axis_tx_tuser(),
         .m_axis_tx_tvalid(tx_tvalid), .m_axis_tx_tready(1'b1),
-        .pause_req(8'h00), .pause_ack(), .pause_send(),
+        .rx_backlog(1'b0), .pause_req(8'h00), .pause_ack(), .pause_send(),
         .s_axil_awaddr(l_awaddr), .s_axil_awvalid(l_awvalid), .s_axil_awready(l_awready),
         .s_axil_wdata(l_wdata), .s_axil_wstrb(4'hf), .s_axil_wvalid(l_wvalid), .s_axil_wready(l_wready),
         .s_axil_bresp(), .s_axil_bvalid(l_bvalid), .s_axil_bready(1'b1),

@@ -110,6 +110,7 @@ fn readme(build: &Build, modules: &[Module], engine: &[Module]) -> String {
         | `s_axis_rx_*` | AXI4-Stream: frames from the MAC, without preamble and FCS; `tuser` with `tlast` = bad frame | MAC |\n\
         | `m_axis_tx_*` | AXI4-Stream: frames to the MAC, without FCS, not padded | MAC |\n\
         | `pause_req`, `pause_ack` | priorities that the peer pauses; those of which nothing is sent any more. Without PFC: 0, open | MAC |\n\
+        | `rx_backlog` | much waits in front of `s_axis_rx`: lossless classes ask for a pause. 0 without a queue there | MAC |\n\
         | `pause_send` | priorities that the peer is to pause; open without PFC | MAC |\n\
         | `s_axil_*` | AXI4-Lite, 4 MiB: registers and doorbells (BAR0) | PCIe |\n\
         | `m_axi_*` | AXI4: host memory | PCIe |\n\

@@ -14,7 +14,8 @@
 //!
 //! Data with a NAK in its AETH is a NAK. Whether a PSN is in the window at all the send queue sees (`sq_state`): it hears
 //! of each response. A send queue that went into error (`failed`) has nothing under way any more and is closed: its
-//! responses are discarded, and a placement with `closed` tells it when those before are done. `reset` opens it.
+//! responses are discarded, and a placement with `closed` tells it when those before are done. `reset` with
+//! `starts` opens it; without, it closes it: READs of before may still come from the segmenter.
 //!
 //! ```text
 //!  cycle  A               B                  C                       D           E
@@ -54,8 +55,10 @@ pub struct Track<const Q: usize> {
     pub issue: StreamIn<ReadIssue>,
     /// The send queue of `control_qpn` went into error.
     pub failed: Signal<In, Bit>,
-    /// The send queue of `control_qpn` starts afresh.
+    /// The send queue of `control_qpn` is reset.
     pub reset: Signal<In, Bit>,
+    /// With `reset`: and starts.
+    pub starts: Signal<In, Bit>,
     /// See there.
     pub control_qpn: Signal<In, Bits<16>>,
     /// A command writes the static image of queue pair `image_qpn`.
@@ -134,6 +137,7 @@ impl<const Q: usize> Logic for Track<Q> {
         forward!(issue <= issues.s);
         control.qpn = control_qpn;
         control.reset = reset & !failed;
+        control.starts = starts;
         controls.s.payload = control;
         let ends = failed | reset;
         controls.s.valid = ends;
@@ -171,7 +175,7 @@ impl<const Q: usize> Logic for Track<Q> {
             if controls.m.payload.reset {
                 asked.kind = TrackKind::Reset;
             }
-            asked.qpn = controls.m.payload.qpn;
+            copy!(asked <= controls.m.payload; qpn, starts);
             b_changes_it = true;
         } else if issues.m.valid {
             take = bits::<3>(0).replace_bit(1, room & !issue_waits);

@@ -107,7 +107,8 @@ impl Logic for TrackRules {
                 placed.closed = true;
             }
             TrackKind::Reset => {
-                next.closed = false;
+                // until it starts: a READ that was granted before may still be issued
+                next.closed = !track_event.starts;
                 next.count = bits::<5>(0);
                 next.begun = false;
             }

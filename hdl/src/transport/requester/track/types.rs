@@ -101,6 +101,8 @@ pub struct TrackEvent {
     pub index: Bits<16>,
     /// Issue: its slots.
     pub slots: Bits<3>,
+    /// Reset: the send queue starts.
+    pub starts: Bit,
 }
 
 /// A queue pair that failed or starts afresh.
@@ -108,8 +110,10 @@ pub struct TrackEvent {
 pub struct TrackControl {
     /// Queue pair.
     pub qpn: Bits<16>,
-    /// It starts afresh; else it failed.
+    /// It is reset; else it failed.
     pub reset: Bit,
+    /// With `reset`: and starts.
+    pub starts: Bit,
 }
 
 /// What stage C finds out about an event and the oldest entry, for the decision.
