@@ -200,3 +200,24 @@ fn the_longest_message_is_flushed_too() {
     rig.run(30_000);
     assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED)]);
 }
+
+/// Each command to SQD has its event, however many wait behind completions that do not leave.
+#[test]
+fn each_command_to_sqd_is_reported() {
+    const COMMANDS: usize = 120;
+    let mut rig = rig(Wire::default());
+    (2..4).for_each(|qpn| rig.open(qpn, ctx(), 100));
+    rig.stuck = true;
+    post_all(&mut rig, &[send(10); 40]);
+    rig.run(100);
+    rig.modify(1, state::ERR, None);
+    rig.run(500);
+    for n in 0..COMMANDS {
+        rig.modify(2 + n as u64 % 2, state::SQD, None);
+    }
+    rig.run(1000);
+    assert!(rig.drained.is_empty(), "completions stand in front");
+    rig.stuck = false;
+    rig.finish(3000);
+    assert_eq!(rig.drained.len(), COMMANDS);
+}

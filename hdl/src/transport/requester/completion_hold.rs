@@ -11,7 +11,9 @@
 //! A failure that is complete ([`SendCompletion::failed`]) leaves by `failed` once the completions in front of it were taken,
 //! so the responder of the queue pair flushes its receive queue behind the request that failed.
 //!
-//! A send queue that drained becomes a marker behind its completions: `cq_write` makes the event of it.
+//! A send queue that drained becomes a marker behind its completions: `cq_write` makes the event of it. Each command to SQD makes
+//! one, now or when its send queue has drained. While half as many wait as there are queue pairs commands are held up
+//! (`drains_wait`), so there is room for one of each queue pair then.
 //!
 //! Flushed WQEs hold the segmenter up if they find no room, and with it the very grants that are waited for: no flush is
 //! granted without `room`, and there is always room for those that are.
@@ -53,12 +55,16 @@ pub struct CompletionHold<const Q: usize> {
     pub failed: StreamOut<Bits<16>>,
     /// A WQE may be flushed.
     pub room: Signal<Out, Bit>,
+    /// Commands are to wait.
+    pub drains_wait: Signal<Out, Bit>,
     /// Completions that wait.
     pub activity: Signal<Out, Activity>,
 
     list: Fifo<SendCompletion, HELD>,
-    /// Send queues that drained, each once.
+    /// Send queues that drained; `late` holds what `drains` has no room for.
     drains: Fifo<Bits<16>, Q>,
+    late: Fifo<Bits<16>, Q>,
+    waits: Reg<Bit>,
     has_room: Reg<Bit>,
     /// The turn of `retired`; else that of `flushed`, every second cycle if both have something.
     turn: Reg<Bit>,
@@ -79,6 +85,11 @@ pub struct CompletionHold<const Q: usize> {
     // grants, and how many of these are not through, of one cycle
     latest: Reg<Bits<16>>,
     open: Reg<Bits<16>>,
+}
+
+impl<const Q: usize> CompletionHold<Q> {
+    /// Log2 of half as many as there are queue pairs.
+    const HALF: u64 = Q as u64 - 1;
 }
 
 impl<const Q: usize> Logic for CompletionHold<Q> {
@@ -104,8 +115,12 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
             list.s.payload.fence = retired.payload.fence;
         }
         // a marker takes a turn of `retired`; nothing has to be read for it
-        drains.s.valid = drained;
-        drains.s.payload = drained_qpn;
+        late.s.valid = drained;
+        late.s.payload = drained_qpn;
+        assert!(!drained | late.s.ready, "an SQ_DRAINED is lost");
+        forward!(drains.s <= late.m);
+        waits = (drains.level >> Self::HALF).any();
+        drains_wait = waits;
         let marks = turn & drains.m.valid;
         drains.m.ready = marks;
         if marks {
@@ -173,10 +188,11 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
         cq.payload.fence = head.fence;
         cq.payload.marker = head.drained;
 
-        activity.busy = list.m.valid | there | drains.level.any();
+        let markers = drains.level + late.level;
+        activity.busy = list.m.valid | there | markers.any();
         activity.moved = (cq.valid & cq.ready) | (failed.valid & failed.ready);
         // a marker may wait for the turn of one that is flushed
-        let marks_left = drains.level << 1;
+        let marks_left = markers << 1;
         // two of each side may wait at the inputs, which take turns
         let entering =
             if_there(retired.valid, bits::<16>(4)) + if_there(flushed.valid, bits::<16>(4));

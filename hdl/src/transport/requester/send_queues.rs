@@ -165,7 +165,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         state.left_valid = left_valid;
         state.left = left;
         forward!(command <= events.command);
-        events.renews = pace.busy;
+        events.command_waits = pace.busy | hold.drains_wait;
         forward!(answer <= acks.s);
         forward!(events.answer <= acks.m);
         forward!(events.retire <= retire.event);

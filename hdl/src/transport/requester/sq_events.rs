@@ -14,8 +14,8 @@ pub struct SqEvents {
     pub clock: ClkRst,
     /// Command.
     pub command: StreamIn<SqEvent>,
-    /// What the command before changed is not done: the next one waits.
-    pub renews: Signal<In, Bit>,
+    /// What commands before did is not done: the next one waits.
+    pub command_waits: Signal<In, Bit>,
     /// Answer.
     pub answer: StreamIn<SqEvent>,
     /// Retire and Retired.
@@ -46,7 +46,7 @@ impl Logic for SqEvents {
     #[kernel]
     fn update(&mut self) {
         let requests = bits::<9>(0)
-            .replace_bit(0, command.valid & !renews)
+            .replace_bit(0, command.valid & !command_waits)
             .replace_bit(1, answer.valid)
             .replace_bit(2, retire.valid)
             .replace_bit(3, timeout.valid)

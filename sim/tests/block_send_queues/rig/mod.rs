@@ -168,6 +168,8 @@ pub(crate) struct Rig {
     pub(crate) stands: bool,
     /// Answers `closed` are held back while this is set.
     pub(crate) hold: bool,
+    /// No grant is cut: completions wait.
+    pub(crate) stuck: bool,
     held: Vec<u64>,
     writes: u16,
     /// When a count of writes has its responses.
@@ -223,6 +225,7 @@ impl Rig {
             left: VecDeque::new(),
             stands: false,
             hold: false,
+            stuck: false,
             held: Vec::new(),
             writes: 0xff00,
             unwritten: VecDeque::new(),
@@ -314,8 +317,9 @@ impl Rig {
         }
         self.set("payload_issued", self.writes.into());
         self.set("payload_done", self.written.into());
-        self.set("part_cut", u64::from(self.uncut > 0));
-        self.uncut = self.uncut.saturating_sub(1);
+        let is_cut = self.uncut > 0 && !self.stuck;
+        self.set("part_cut", is_cut.into());
+        self.uncut -= u64::from(is_cut);
         let mut agents: [&mut dyn Agent; 11] = [
             &mut self.doorbell,
             &mut self.command,
