@@ -2,7 +2,7 @@
 //!
 //! A send queue in error tells the responder, behind the completions of the messages that it failed with. To the requester go a queue
 //! pair that failed as responder, a packet whose payload could not be read from host memory, and a completion that was lost, but not
-//! that of a flushed receive: its queue pair failed before. The report of a responder's first request (COMM_EST) only passes through,
+//! that of a flushed receive: its queue pair failed before. That of another receive goes to the responder too. The report of a responder's first request (COMM_EST) only passes through,
 //! to `qp_events`. Of lost packets 16 can wait; `lost_hold` keeps further ones where they are. The requester takes these reports
 //! whatever waits for them.
 use ferroce_proto::abi::eq::event::COMM_EST;
@@ -53,6 +53,8 @@ pub struct Failures {
 
     hold: Reg<Bit>,
     down: Fifo<Bits<16>, 4>,
+    /// Of `lost_cqe`, receives.
+    receives: Fifo<Bits<16>, 4>,
     unread: Fifo<UnreadPacket, 4>,
     /// Of `responder`: `err_report` does not wait for the arbiter.
     failed: Skid<Bits<16>>,
@@ -72,11 +74,15 @@ impl Logic for Failures {
     #[kernel]
     fn update(&mut self) {
         forward!(sq_down <= down.s);
-        rq.valid = down.m.valid;
+        rq.valid = down.m.valid | receives.m.valid;
         rq.payload = no_rq_event;
         rq.payload.kind = RqEventKind::SqFailed;
         rq.payload.qpn = down.m.payload;
+        if !down.m.valid {
+            rq.payload.qpn = receives.m.payload;
+        }
         down.m.ready = rq.ready;
+        receives.m.ready = rq.ready & !down.m.valid;
 
         unread.s.valid = lost;
         unread.s.payload.qpn = lost_qpn;
@@ -107,14 +113,17 @@ impl Logic for Failures {
         completions.s.valid = cqe_fails;
         completions.s.payload = lost_cqe.payload.qpn;
         lost_cqe.ready = completions.s.ready | lost_cqe.payload.flushed;
+        // a requester in RESET or ERR carries nothing on; what finds no room comes again with the next completion that is lost
+        receives.s.valid = cqe_fails & completions.s.ready & lost_cqe.payload.recv;
+        receives.s.payload = lost_cqe.payload.qpn;
         merge.s[2].valid = completions.m.valid;
         merge.s[2].payload = no_sq_event;
         merge.s[2].payload.kind = SqEventKind::Failed;
         merge.s[2].payload.qpn = completions.m.payload;
         completions.m.ready = merge.s[2].ready;
         forward!(sq <= merge.m);
-        to_rq.busy = sq_down.valid | down.m.valid;
-        to_rq.moved = down.m.valid & rq.ready;
+        to_rq.busy = sq_down.valid | down.m.valid | cqe_fails | receives.m.valid;
+        to_rq.moved = rq.valid & rq.ready;
         to_rq.level = MOST;
         to_sq.busy = responder.valid
             | lost

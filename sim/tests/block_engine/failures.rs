@@ -53,7 +53,7 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
         .unwrap();
 
     for qpn in 20..40 {
-        cqe.push(cqe.item().with("qpn", qpn));
+        cqe.push(cqe.item().with("qpn", qpn).with("recv", 0));
         sq.expect(sq.item().with("kind", kind).with("qpn", qpn));
     }
     bench
@@ -85,6 +85,30 @@ fn a_failed_request_and_a_lost_completion_flush_and_a_lost_packet_fails_its_mess
             &mut [&mut responder, &mut cqe, &mut err_report, &mut sq],
             1000,
         )
+        .unwrap();
+}
+
+/// Whatever state the requester is in.
+#[test]
+fn a_lost_receive_is_reported_to_both_sides() {
+    let mut bench = Bench::of(Failures::default).unwrap();
+    let mut cqe = StreamSource::new(bench.dut(), "lost_cqe", Pauses::new(0.3, 3)).unwrap();
+    let mut sq = StreamSink::new(bench.dut(), "sq", Pauses::NONE).unwrap();
+    let mut rq = StreamSink::new(bench.dut(), "rq", Pauses::NONE).unwrap();
+    for port in ["lost", "responder_valid", "sq_down_valid"] {
+        let port = bench.dut().input(port).unwrap();
+        bench.dut_mut().set(port, 0);
+    }
+    for qpn in 0..20 {
+        cqe.push(cqe.item().with("qpn", qpn).with("recv", 1));
+        let failed = SqEventKind::Failed as u64;
+        sq.expect(sq.item().with("kind", failed).with("qpn", qpn));
+        let failed = RqEventKind::SqFailed as u64;
+        rq.expect(rq.item().with("kind", failed).with("qpn", qpn));
+    }
+    bench.reset(&mut [&mut cqe, &mut sq, &mut rq]);
+    bench
+        .finish(&mut [&mut cqe, &mut sq, &mut rq], 1000)
         .unwrap();
 }
 

@@ -1,5 +1,6 @@
 //! Unreliable datagram.
 
+use ferroce_proto::abi::cmd::{self, CmdHead};
 use ferroce_proto::abi::cq::{opcode, status};
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::abi::regs::feature;
@@ -32,6 +33,7 @@ cases! {
     ud_send_longer_than_the_mtu, UD, "IB1 9.8.3", "A datagram of more than the path MTU is a local length error; nothing is sent.";
     ud_other_operations, UD, "IB1 9.8.3", "WRITE, READ, atomics and invalidate are no operations of datagrams: a local error.";
     ud_error_stops_the_send_queue, UD, "IB1 10.3.1", "A local error puts the send queue into SQE; the receive queue goes on.";
+    ud_loses_a_completion, UD, "IB1 10.2", "A queue pair that only receives, its send queue in RESET, goes to the error state when a completion of it is lost.";
 }
 
 pub(super) fn options() -> QpOptions {
@@ -357,4 +359,24 @@ fn ud_error_stops_the_send_queue(bench: &mut Bench) {
         .map(Sent::opcode)
         .collect();
     check("sent again", sent, vec![Opcode::UdSendOnly]);
+}
+
+fn ud_loses_a_completion(bench: &mut Bench) {
+    let mut s = bench.script(options());
+    let small = s.host.create_cq(1);
+    s.reopen(|contexts| contexts.rq.cqn = small);
+    let head = CmdHead {
+        opcode: cmd::opcode::MODIFY_QP,
+        index: s.qpn,
+        qp_sq_state: true,
+        sq_reset: true,
+        sq_state: state::RESET,
+        ..CmdHead::default()
+    };
+    check("RESET", s.host.command(head, &[]).status, cmd::status::OK);
+    for expected in [state::RTS, state::RTS, state::ERR] {
+        s.recv();
+        give(&mut s, |_| {});
+        check("state", s.host.query(s.qpn).rq_state, expected);
+    }
 }

@@ -301,6 +301,7 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
         w_lost = decision.loses;
         w_fails = (decision.loses & !token.judged) | (decision.writes & spoiled & !token.recv);
         copy!(w_loss <= token; qpn, cqn);
+        w_loss.recv = token.recv;
         w_loss.flushed = token.recv & (token.status == WR_FLUSH_ERR);
         w_overflow = decision.overflows;
         w_judged = (decision.writes | decision.loses) & token.judged;

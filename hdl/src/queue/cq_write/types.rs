@@ -52,6 +52,8 @@ payload! {
         cqn: Bits<16>,
         /// Of a receive that was flushed: its queue pair failed before.
         flushed: Bit,
+        /// Of a receive.
+        recv: Bit,
     }
 
     /// Dynamic state of a completion queue.
