@@ -1,7 +1,8 @@
 //! Registers of the exception queue, part of [`csr`](super::csr).
 //!
 //! A write has its effect one cycle later; a read is answered in its cycle, with 0 for other registers. EXC_CONFIG written
-//! with `on` = 0 clears the indices that the host writes, and keeps its other fields.
+//! with `on` = 0 clears the indices that the host writes, and keeps its other fields. So does one that turns the queue on while the
+//! card is busy with the former one.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 
 use ferroce_proto::abi::exception::MAX_LOG_SLOTS;
@@ -64,11 +65,13 @@ impl Logic for ExceptionCsr {
                         (access.data.resize::<64>() << 32) | state.base.low::<32>().resize::<64>();
                 }
                 EXC_CONFIG => {
-                    state.on = access.data.bit(5);
+                    // not while memory of before is in use
+                    let on = access.data.bit(5) & (state.on | !status.busy);
+                    state.on = on;
                     // what came late while it was off is void
-                    stops = !access.data.bit(5) | !state.on;
+                    stops = !on | !state.on;
                     // the frame under way is finished in its slot
-                    if access.data.bit(5) {
+                    if on {
                         state.log_slots = log;
                         state.large = access.data.bit(4);
                     }

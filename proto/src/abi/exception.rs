@@ -9,7 +9,7 @@
 //! * Transmit: the host fills slots in order, head and frame, and hands them over by EXC_TX_PI. The card sends them in
 //!   order; it has read those before EXC_STATUS.tx_consumer.
 //!
-//! Indices run freely modulo 2^16. They are 0 when the queue is turned on; it is turned on when EXC_STATUS.busy is 0.
+//! Indices run freely modulo 2^16. They are 0 when the queue is turned on; it is turned on when EXC_STATUS.busy is 0, and stays off else.
 
 use super::layout::layout;
 

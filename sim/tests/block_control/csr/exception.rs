@@ -60,6 +60,33 @@ fn they_hold_what_is_written_and_show_it() {
     assert_eq!(rig.read(regs::EXC_STATUS), word(status.emit()));
 }
 
+/// A queue that is turned on while memory of the former one is in use stays off.
+#[test]
+fn on_waits_until_nothing_of_before_is_under_way() {
+    let mut rig = quiet();
+    rig.write(regs::EXC_CONFIG, config(2, false, true));
+    for (busy, on) in [(true, false), (false, true)] {
+        rig.write(regs::EXC_CONFIG, config(2, false, false));
+        let status = Status {
+            tx_consumer: 0,
+            busy,
+        };
+        set(
+            &mut rig.bench,
+            "exception_status",
+            word(status.emit()).into(),
+        );
+        rig.write(regs::EXC_CONFIG, config(3, true, true));
+        assert_eq!(shown(&mut rig, "on"), u64::from(on));
+        let expected = if on {
+            config(3, true, true)
+        } else {
+            config(2, false, false)
+        };
+        assert_eq!(rig.read(regs::EXC_CONFIG), expected);
+    }
+}
+
 #[test]
 fn arming_is_a_pulse_with_its_index() {
     let mut rig = quiet();

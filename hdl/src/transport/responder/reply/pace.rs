@@ -62,19 +62,25 @@ payload! {
 /// Half of the time after which times go round, in 2^-8 cycles.
 const LONG_AGO: u64 = 1 << 47;
 
-/// Log2 of the bytes of a turn that is `late` cycles late: 2^`log_bytes` are those of 512 to 1024 cycles.
+/// By what power of two a turn that is `late` cycles late is longer than the bytes of 512 to 1024 cycles.
 #[kernel_fn]
-fn longer(log_bytes: Bits<5>, late: Bits<40>) -> Bits<5> {
-    let mut more: Bits<5> = 0;
+fn longer_by(late: Bits<40>) -> Bits<3> {
+    let mut more: Bits<3> = 0;
     for i in 0..6 {
         if late.bit(9 + i) {
-            more = bits::<5>(1 + i);
+            more = bits::<3>(1 + i);
         }
     }
     if late.slice::<25>(15).any() {
-        more = bits::<5>(7);
+        more = bits::<3>(7);
     }
-    let sum = log_bytes + more;
+    more
+}
+
+/// Log2 of the bytes of a turn that is longer by `more`.
+#[kernel_fn]
+fn longer(log_bytes: Bits<5>, more: Bits<3>) -> Bits<5> {
+    let sum = log_bytes + more.resize::<5>();
     let mut bytes = sum;
     if sum.bit(4) {
         bytes = WHOLE;
@@ -154,6 +160,9 @@ pub struct ReplyPace<const Q: usize> {
     /// From when it was listed to now, in cycles.
     listed_since: Dff<Bits<18>>,
     in_time: Dff<Bit>,
+    /// How much longer its turn is by `late`, and by `listed_since`.
+    more_late: Dff<Bits<3>>,
+    more_listed: Dff<Bits<3>>,
     no_rate: Zero<ReplyRate>,
 }
 
@@ -265,14 +274,13 @@ impl<const Q: usize> Logic for ReplyPace<Q> {
             PaceStep::Judge => {
                 let unlisted = late.slice::<41>(8) - listed_since.resize::<41>();
                 in_time = current.waited | unlisted.bit(40) | !unlisted.slice::<32>(LATE).any();
+                more_late = longer_by(late.slice::<40>(8));
+                more_listed = longer_by(listed_since.resize::<40>());
                 step = PaceStep::Lengthen;
             }
             PaceStep::Lengthen => {
-                let mut held: Bits<40> = listed_since.resize::<40>();
-                if in_time {
-                    held = late.slice::<40>(8);
-                }
-                log_bytes = longer(log_bytes, held);
+                let more: Bits<3> = if in_time { more_late } else { more_listed };
+                log_bytes = longer(log_bytes, more);
                 step = PaceStep::Put;
             }
             PaceStep::Put => {
