@@ -7,7 +7,8 @@ use ferroce_proto::wire::ip::GRH_LEN;
 use ferroce_proto::wire::{Gid, Ip, Opcode, Packet, Psn, Syndrome};
 
 use super::life::{Life, Path};
-use super::{RECEIVES, Test, crowd};
+use super::{PEER, RECEIVES, Test};
+use crate::conformance::event_queue::Event;
 
 /// The marks of words, an error if there is one of none of `marks`.
 fn check_marks(bytes: &[u8], marks: &[u32]) -> Result<(), String> {
@@ -84,8 +85,9 @@ impl Test {
     }
 
     /// An event of a queue pair is of a life, and a failure of one that was sent what ends it.
-    pub(super) fn take_events(&mut self) {
-        for (kind, qpn, _) in self.events.all(&self.host) {
+    pub(super) fn take_events(&mut self) -> Vec<Event> {
+        let events = self.events.all(&self.host);
+        for &(kind, qpn, _) in &events {
             let fails = match self.incarnations.iter().find(|life| life.qpn == qpn) {
                 Some(life) => life.fails,
                 None => self.crowd.contains(&qpn),
@@ -94,6 +96,7 @@ impl Test {
             assert!(fails || !is_of_queue_pair, "event {kind} of {qpn}");
         }
         self.events.give_back(&self.host);
+        events
     }
 
     /// The target of a life holds what it held at first, or what its own peer sent.
@@ -123,7 +126,7 @@ impl Test {
     pub(super) fn check(&mut self, frame: &[u8]) {
         let Packet { headers, payload } = Packet::parse(frame).expect("a RoCEv2 packet");
         let (qpn, opcode, psn) = (headers.bth.dest_qp, headers.bth.opcode, headers.bth.psn);
-        if qpn == crowd::PEER {
+        if qpn == PEER {
             return;
         }
         let is_of = |life: &&mut Life| life.peer.qpn == qpn;

@@ -6,14 +6,12 @@ use ferroce_proto::wire::{Gid, Mac, Opcode, Psn};
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Peer, QpOptions};
 
-use super::Test;
 use super::life::modify;
 use super::traffic::headers;
+use super::{PEER, Test};
 
 /// Their numbers.
 const CROWD: std::ops::Range<u32> = 100..164;
-/// The number that all of their peers have.
-pub(super) const PEER: u32 = 0xc0_0000;
 
 impl Test {
     /// A crowd opens, fails and ends; some of it may be a life that fails last.

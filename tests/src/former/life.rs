@@ -147,7 +147,7 @@ impl Life {
 
 impl Test {
     /// A region full of a mark; the memory of one that is `refused` is not there.
-    fn region(&mut self, mark: u32, len: usize, refused: bool) -> Mr {
+    pub(super) fn region(&mut self, mark: u32, len: usize, refused: bool) -> Mr {
         let addr = if refused {
             NOWHERE + u64::from(self.marks) * LONG as u64
         } else {
@@ -159,6 +159,14 @@ impl Test {
         let ctx = self.host.region(&mr, Rights::ALL);
         self.command(head(opcode::WRITE_MR, mr.key >> 8), &[ctx.emit()]);
         mr
+    }
+
+    pub(super) fn forget(&mut self, mr: &Mr) {
+        self.command(
+            head(opcode::WRITE_MR, mr.key >> 8),
+            &[MrCtx::default().emit()],
+        );
+        self.host.took_back(mr);
     }
 
     /// A new path of peer `number`, its `nth`.
@@ -319,11 +327,7 @@ impl Test {
         }
         for mr in regions {
             if self.rng.bool() {
-                self.command(
-                    head(opcode::WRITE_MR, mr.key >> 8),
-                    &[MrCtx::default().emit()],
-                );
-                self.host.took_back(&mr);
+                self.forget(&mr);
             }
         }
     }

@@ -9,11 +9,13 @@
 //! | `life` | how a life opens, changes its path and ends |
 //! | `traffic` | what it posts, and what its peer sends |
 //! | `crowd` | queue pairs that fail together, and their ends |
+//! | `recovery` | a send queue that leaves SQE |
 //! | `checks` | what must be true of frames, completions, events and memory |
 
 mod checks;
 mod crowd;
 mod life;
+mod recovery;
 mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +44,8 @@ const LEAVING_NARROW: usize = 8;
 const RECEIVES: u16 = 4;
 /// READs and atomics that a peer has under way at most.
 const READS: u8 = 4;
+/// The number that the peers of all have that are no lives.
+const PEER: u32 = 0xc0_0000;
 /// Cycles that no command takes.
 const PATIENCE: u64 = 400_000;
 
@@ -178,7 +182,8 @@ fn run(target: Target, seed: u64, rounds: u64) {
         };
         match test.rng.u8(..16) {
             0 => test.fail_together(index),
-            1..8 => {
+            1 => test.recover(),
+            2..9 => {
                 // All at once, as the life ends.
                 for _ in 0..test.rng.u8(..10) {
                     test.act(index);

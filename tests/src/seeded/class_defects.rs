@@ -2,8 +2,23 @@
 
 use super::defect::{Defect, change};
 
+/// A timer begins anew, as packets wait.
+const TIMER_WAITS: &str = "out_d[SqTerms_waits] = !known | !(has_left_all & (departed[Departed_round +: 2] == state[SqState_round +: 2])) | none_left;";
+
 /// All of them.
 pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "timer_of_what_waits",
+        what: "Retries are used up by packets that have not left",
+        case: Some("pause_takes_no_time"),
+        changes: &[change("sq_terms", TIMER_WAITS, "1'b0")],
+    },
+    Defect {
+        name: "timer_of_a_go_back",
+        what: "Retries are used up by packets that are to be sent again and wait for their rate or class",
+        case: Some("rate_limit_of_what_is_sent_again"),
+        changes: &[change("sq_terms", TIMER_WAITS, "!known | !has_left_all")],
+    },
     Defect {
         name: "responses_fill_a_class",
         what: "READ responses of a paused class fill its queue, and hold up all others",

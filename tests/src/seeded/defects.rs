@@ -6,10 +6,7 @@ use super::defect::{Defect, change};
 const SECOND_READING: &str =
     "out_d[SqTerms_differs] = !fresh & ((|sq_event[SqEvent_status +: 8]) | spent | is_local);";
 
-/// A timer begins anew, as packets wait.
-const TIMER_WAITS: &str = "out_d[SqTerms_waits] = !known | !(has_left_all & (departed[Departed_round +: 2] == state[SqState_round +: 2])) | none_left;";
-
-/// Those of all but classes.
+/// Those of all but classes and what waits for them.
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "second_reading",
@@ -201,6 +198,36 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
     },
     Defect {
+        name: "sqd_at_sqe",
+        what: "SQD is forgotten while a send queue leaves SQE",
+        case: Some("sqd_while_sqe_is_left"),
+        changes: &[change(
+            "sq_command",
+            "next[SqState_resumes_to_sqd] = 1'b1;",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "receive_lost_in_reset",
+        what: "A queue pair whose send queue is in RESET goes on when completions of its receives are lost",
+        case: Some("ud_loses_a_completion"),
+        changes: &[change(
+            "failures",
+            "assign receives_s_valid = cqe_fails & completions_s_ready & lost_cqe_payload[CqLost_recv];",
+            "1'b0",
+        )],
+    },
+    Defect {
+        name: "read_behind_reset",
+        what: "A READ that was granted before RESET and is issued behind it takes responses that come later",
+        case: None,
+        changes: &[change(
+            "track_rules",
+            "next[TrackState_closed] = !track_event[TrackEvent_starts];",
+            "1'b0",
+        )],
+    },
+    Defect {
         name: "duplicate_covers_read",
         what: "The ACK of a duplicate covers a READ or atomic behind it",
         case: Some("duplicate_before_a_read"),
@@ -345,18 +372,6 @@ pub(super) const DEFECTS: &[Defect] = &[
             "assign faults_starts_recv = command & events_ready & events_payload[RqEvent_reset] & !ends;",
             "command & events_ready & events_payload[RqEvent_reset]",
         )],
-    },
-    Defect {
-        name: "timer_of_what_waits",
-        what: "Retries are used up by packets that have not left",
-        case: Some("pause_takes_no_time"),
-        changes: &[change("sq_terms", TIMER_WAITS, "1'b0")],
-    },
-    Defect {
-        name: "timer_of_a_go_back",
-        what: "Retries are used up by packets that are to be sent again and wait for their rate or class",
-        case: Some("rate_limit_of_what_is_sent_again"),
-        changes: &[change("sq_terms", TIMER_WAITS, "!known | !has_left_all")],
     },
     Defect {
         name: "entries_written_over",
