@@ -38,7 +38,7 @@ module ferroce_mac_cmac (
     output wire         m_axis_tvalid,
     input  wire         m_axis_tready,
 
-    // In the domain of core_clk: half of the queue to the core is full.
+    // In the domain of core_clk: an eighth of the queue to the core is full.
     output wire         rx_backlog,
     // In the domain of core_clk, a priority each: the peer pauses it; nothing of it is sent any more; the peer is to pause it. The
     // last stays for 16 cycles at least, which are longer than 16 of the CMAC, as it asks for.
@@ -198,7 +198,7 @@ module ferroce_mac_cmac (
         .core_drp_reset(1'b0)
     );
 
-    // From the MAC: 512 beats of 578 bits, 8.5 RAMB36. From half of them on the lossless classes ask for a pause. What comes behind it,
+    // From the MAC: 512 beats of 578 bits, 8.5 RAMB36. From 64 of them on the lossless classes ask for a pause. What comes behind it,
     // 62,854 bytes at most (docs/classes.md), are 1,413 beats of frames of 65 bytes in 5 us, and the core takes 1,257: 156 are more.
     localparam BEAT = 512 + 64 + 2;
 
@@ -228,7 +228,7 @@ module ferroce_mac_cmac (
         .overflow(overflow),
         .bad(bad)
     );
-    ferroce_cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(9), .MARGIN(8), .PART(256)) rx_queue (
+    ferroce_cdc_fifo #(.WIDTH(BEAT), .LOG_DEPTH(9), .MARGIN(8), .PART(64)) rx_queue (
         .wr_clk(mac_clk),
         .wr_rst(queue_rst),
         .s_data(drop_beat),

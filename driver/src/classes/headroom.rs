@@ -10,8 +10,10 @@ const LARGEST: usize = MAX_TRANSPORT + 4096 + AROUND;
 const MAX_TRANSPORT: usize = 18 + 40 + 8 + 12 + 16 + 4 + 4;
 /// Check sequence, preamble and gap.
 const AROUND: usize = 24;
-/// Units of payload of that frame, which counts when it is whole: half of it may stand on the way past XOFF.
-const CROSSING: usize = 66;
+/// Units and packets of that frame, which counts when it is whole: all of it may stand above XOFF.
+const CROSSING: [usize; 2] = [66, 1];
+/// What waits in front of the engine until a backlog is reported, of short frames.
+const WAITING: [usize; 2] = [64, 32];
 /// A frame of pause.
 const PAUSE: usize = 60 + AROUND;
 /// A quantum, bytes.
@@ -44,13 +46,17 @@ impl Classes {
             CLASSES => 0,
             _ => usize::from(share) + over,
         };
-        let each = |xoff: u16, crossing, bytes_each| {
-            usize::from(xoff) + crossing + bytes.div_ceil(bytes_each)
+        let takes = |xoff: u16, each, lossy, of: usize| {
+            let behind = CROSSING[of] + WAITING[of] + bytes.div_ceil(each);
+            classes * (usize::from(xoff) + behind) + lossy
         };
-        let units =
-            classes * each(self.xoff.units, CROSSING, UNIT) + lossy(self.lossy.units, OVER[0]);
-        let packets =
-            classes * each(self.xoff.packets, 1, PACKET) + lossy(self.lossy.packets, OVER[1]);
+        let units = takes(self.xoff.units, UNIT, lossy(self.lossy.units, OVER[0]), 0);
+        let packets = takes(
+            self.xoff.packets,
+            PACKET,
+            lossy(self.lossy.packets, OVER[1]),
+            1,
+        );
         if classes == 0 || (units <= BUFFER_UNITS && packets <= BUFFER_PACKETS) {
             return Ok(());
         }

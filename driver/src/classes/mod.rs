@@ -56,7 +56,7 @@ pub struct Share {
 /// | `prio_tc=0,0,1,1,2,2,3,3` | class of each priority |
 /// | `turn=25,25,strict,25` | weight of each class, or strict |
 /// | `pfc=0,0,0,1,0,0,0,0` | priorities whose pauses are obeyed, and of which pauses are sent |
-/// | `xoff=416/192`, `xon=284/96`, `lossy=128/64` | shares of the receive buffer, in units of 64 bytes and packets |
+/// | `xoff=352/160`, `xon=220/80`, `lossy=128/64` | shares of the receive buffer, in units of 64 bytes and packets |
 /// | `watchdog=100`, `storm=100` | ms |
 /// | `cable=100`, `reaction=394`, `frame=9018` | metres to the peer, quanta until it stops, bytes of the largest frame of the host: the headroom behind `xoff` |
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -82,7 +82,7 @@ fn what_is_wrong_is_named() {
         ("xoff=70000/1", "UNITS/PACKETS, each below 65536"),
         (
             "xon=500/1",
-            "xon of 500 units and 1 packets is above xoff of 416 and 192",
+            "xon of 500 units and 1 packets is above xoff of 352 and 160",
         ),
         (
             "xon=0/52",
@@ -100,12 +100,12 @@ fn what_is_wrong_is_named() {
             "2 classes that send pauses take 3839 units and 1954 packets",
         ),
         (
-            "pfc=0,0,0,1,0,0,0,0 xoff=446/192",
+            "pfc=0,0,0,1,0,0,0,0 xoff=382/160",
             "1 classes that send pauses take 2049 units and 1012 packets of the receive buffer with 100 m of cable, \
              a peer that stops within 394 quanta",
         ),
         (
-            "pfc=0,0,0,1,0,0,0,0 xoff=416/205",
+            "pfc=0,0,0,1,0,0,0,0 xoff=352/173",
             "2019 units and 1025 packets",
         ),
         (
@@ -141,7 +141,7 @@ fn registers_have_them() {
         assert_eq!(read(register), reset, "{register:#x}");
     }
     let mut other: Classes =
-        "trust=pcp:5 dscp2prio=10:7 prio_tc=3,0,0,0,0,0,0,1 turn=1,strict,2,3 xoff=440/200"
+        "trust=pcp:5 dscp2prio=10:7 prio_tc=3,0,0,0,0,0,0,1 turn=1,strict,2,3 xoff=380/170"
             .parse()
             .unwrap();
     (other.pause_obeyed, other.pause_sent) = (0x81, 0x10);
@@ -152,7 +152,7 @@ fn registers_have_them() {
         (regs::PRIO_CLASS, 0x1000_0003),
         (regs::CLASS_WEIGHT, 0x0302_0001),
         (regs::PFC_CONFIG, 0x1081),
-        (regs::PFC_XOFF, 0x00c8_01b8),
+        (regs::PFC_XOFF, 0x00aa_017c),
     ] {
         assert_eq!(read(register), expected, "{register:#x}");
     }
@@ -174,9 +174,9 @@ fn registers_have_them() {
 fn headroom_is_there() {
     for text in [
         "pfc=0,0,0,1,0,0,0,0",
-        "pfc=0,0,1,1,0,0,0,0 xoff=445/204",
-        "pfc=0,0,0,1,0,0,0,0 frame=9018 xoff=343/147",
-        "pfc=0,0,1,0,0,1,0,0 cable=10 reaction=60 xoff=214/116 xon=82/48",
+        "pfc=0,0,1,1,0,0,0,0 xoff=381/172",
+        "pfc=0,0,0,1,0,0,0,0 frame=9018 xoff=279/115",
+        "pfc=0,0,1,0,0,1,0,0 cable=10 reaction=60 xoff=150/84 xon=18/16",
     ] {
         let classes = text.parse::<Classes>();
         assert!(classes.is_ok(), "{text}: {classes:?}");

@@ -81,6 +81,14 @@ module cdc_tb;
         m_ready <= ($urandom & 7) < pull;
     end
 
+    // `s_part` is late: a queue that stands still shows it, but for an item in the register of the other side.
+    int unsigned still, moved;
+    always @(posedge wr_clk) begin
+        still = wr_rst || written + read != moved ? 0 : still + 1;
+        moved = written + read;
+        if (still > 24 && (queue.size() > 9 && !s_part || queue.size() < 8 && s_part)) fail("s_part");
+    end
+
     task automatic reset(bit stop);
         arst = 1;
         wr_stop = stop;

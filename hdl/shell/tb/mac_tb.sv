@@ -214,6 +214,15 @@ module mac_tb;
         end
     end
 
+    // A pause that stands is sent again once each time the link comes up.
+    int unsigned ups, resends;
+    bit was_up;
+    always @(posedge mac_clk) begin
+        if (dut.up && !was_up) ups++;
+        was_up = dut.up;
+        if (dut.cmac.ctl_tx_resend_pause) resends++;
+    end
+
     task automatic settle(string when_);
         rx_on = 0;
         tx_on = 0;
@@ -336,6 +345,7 @@ module mac_tb;
             #3000000 settle("link");
         end
         if (rx_cut == 0 || tx_spoilt == 0) fail("no frame was cut");
+        if (ups < 2 || resends != ups) fail($sformatf("%0d pauses sent again, %0d times up", resends, ups));
 
         // A reset of the core in the middle of frames: afterwards frames are whole again.
         rx_on = 1;

@@ -55,6 +55,7 @@ pub struct Failures {
     down: Fifo<Bits<16>, 4>,
     /// Of `lost_cqe`, receives.
     receives: Fifo<Bits<16>, 4>,
+    responders: Merge<Bits<16>, 2>,
     unread: Fifo<UnreadPacket, 4>,
     /// Of `responder`: `err_report` does not wait for the arbiter.
     failed: Skid<Bits<16>>,
@@ -74,15 +75,13 @@ impl Logic for Failures {
     #[kernel]
     fn update(&mut self) {
         forward!(sq_down <= down.s);
-        rq.valid = down.m.valid | receives.m.valid;
+        forward!(responders.s[0] <= down.m);
+        forward!(responders.s[1] <= receives.m);
+        rq.valid = responders.m.valid;
         rq.payload = no_rq_event;
         rq.payload.kind = RqEventKind::SqFailed;
-        rq.payload.qpn = down.m.payload;
-        if !down.m.valid {
-            rq.payload.qpn = receives.m.payload;
-        }
-        down.m.ready = rq.ready;
-        receives.m.ready = rq.ready & !down.m.valid;
+        rq.payload.qpn = responders.m.payload;
+        responders.m.ready = rq.ready;
 
         unread.s.valid = lost;
         unread.s.payload.qpn = lost_qpn;
@@ -122,7 +121,8 @@ impl Logic for Failures {
         merge.s[2].payload.qpn = completions.m.payload;
         completions.m.ready = merge.s[2].ready;
         forward!(sq <= merge.m);
-        to_rq.busy = sq_down.valid | down.m.valid | cqe_fails | receives.m.valid;
+        to_rq.busy =
+            sq_down.valid | down.m.valid | cqe_fails | receives.m.valid | responders.m.valid;
         to_rq.moved = rq.valid & rq.ready;
         to_rq.level = MOST;
         to_sq.busy = responder.valid

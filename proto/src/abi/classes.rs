@@ -54,10 +54,13 @@ pub const fn share(units: u16, packets: u16) -> u32 {
     (packets as u32) << 16 | units as u32
 }
 
+/// Bytes on the wire that may come behind XOFF, at 100 Gb/s over 100 m of cable (docs/classes.md).
+pub const HEADROOM: usize = 62_854;
+
 /// PFC_XOFF after reset: one class over 100 m at 100 Gb/s, with its headroom and PFC_LOSSY beside it.
-pub const PFC_XOFF_RESET: u32 = share(416, 192);
+pub const PFC_XOFF_RESET: u32 = share(352, 160);
 /// PFC_XON after reset: two of the largest frames below.
-pub const PFC_XON_RESET: u32 = share(284, 96);
+pub const PFC_XON_RESET: u32 = share(220, 80);
 /// PFC_LOSSY after reset.
 pub const PFC_LOSSY_RESET: u32 = share(128, 64);
 /// What of PFC_STORM is held.

@@ -1,13 +1,14 @@
 //! What the packet buffer holds by class, the pauses that it asks for, and which packets are dropped.
 
-use ferroce_proto::abi::classes::{PFC_LOSSY_RESET, PFC_XOFF_RESET, PFC_XON_RESET, share};
+use ferroce_proto::abi::classes::{self, PFC_LOSSY_RESET, PFC_XOFF_RESET, PFC_XON_RESET, share};
 use ferroce_proto::wire::{Opcode, Packet};
 
 use crate::bench::{Front, Width};
 use crate::frames::{Layout, any_packet, packet, port};
 
-/// Bytes on the wire that may come when a pause was asked for (`docs/classes.md`), but those that came on the way to `pause_send`.
-const HEADROOM: usize = 62_854 - 16 * 50;
+/// Bytes on the wire that may come when a pause was asked for (`docs/classes.md`), but those that came on the way to `pause_send`,
+/// and with those that wait in front of the engine, 32 short frames.
+const HEADROOM: usize = classes::HEADROOM - 16 * 50 + 32 * 94;
 /// Preamble, FCS and gap.
 const AROUND: usize = 24;
 /// No such share.

@@ -335,3 +335,32 @@ fn a_command_to_sqe_flushes_too() {
     rig.run(1500);
     assert_eq!(rig.done(1)[2..], [(2, 0)]);
 }
+
+/// SQD while SQE is left: the event comes behind all that is flushed, whatever comes of the host then, and if nothing does.
+#[test]
+fn sqd_while_sqe_is_left_needs_no_other_event() {
+    for wait in (0..60).step_by(7) {
+        let mut rig = rig(qp_type::UC, 100);
+        rig.post(1, bad());
+        for _ in 0..11 {
+            rig.post(1, send(10));
+        }
+        rig.ring(1);
+        while rig.done(1).is_empty() {
+            rig.run(1);
+        }
+        // the failure itself comes behind its completion
+        rig.run(10 + wait);
+        rig.modify(1, state::RTS, None);
+        rig.modify(1, state::SQD, None);
+        while rig.drained.is_empty() {
+            rig.run(1);
+            assert!(
+                rig.bench.cycle() < 20_000,
+                "no SQ_DRAINED, {wait}: {:?}",
+                rig.done(1)
+            );
+        }
+        assert_eq!(rig.done(1).len(), 12, "{wait}");
+    }
+}

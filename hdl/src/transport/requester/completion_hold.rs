@@ -11,8 +11,8 @@
 //! A failure that is complete ([`SendCompletion::failed`]) leaves by `failed` once the completions in front of it were taken,
 //! so the responder of the queue pair flushes its receive queue behind the request that failed.
 //!
-//! A send queue that drained becomes a marker behind its completions: `cq_write` makes the event of it. Each command to SQD makes
-//! one, now or when its send queue has drained. While half as many wait as there are queue pairs commands are held up
+//! A send queue that drained becomes a marker behind its completions, flushed ones too: `cq_write` makes the event of it. Each command to SQD of a
+//! send queue that has drained makes one. While half as many wait as there are queue pairs commands are held up
 //! (`drains_wait`), so there is room for one of each queue pair then.
 //!
 //! Flushed WQEs hold the segmenter up if they find no room, and with it the very grants that are waited for: no flush is
@@ -21,7 +21,7 @@
 //! A completion is compared on its way into the register that it leaves from, and again while it stands there.
 //!
 //! Latency: 2 cycles for what need not wait. Throughput: a completion a cycle.
-use super::grant::SendCompletion;
+use super::grant::{DrainedQueue, SendCompletion};
 use crate::bus::types::{Activity, CqToken, if_there};
 use crate::prelude::*;
 
@@ -41,6 +41,8 @@ pub struct CompletionHold<const Q: usize> {
     pub drained: Signal<In, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<In, Bits<16>>,
+    /// Flushes that were granted before, modulo 2^16: its own leave before it.
+    pub drained_flushes: Signal<In, Bits<16>>,
     /// Grants so far, modulo 2^16.
     pub granted: Signal<In, Bits<16>>,
     /// A grant is cut to its end, or dropped.
@@ -62,8 +64,10 @@ pub struct CompletionHold<const Q: usize> {
 
     list: Fifo<SendCompletion, HELD>,
     /// Send queues that drained; `late` holds what `drains` has no room for.
-    drains: Fifo<Bits<16>, Q>,
-    late: Fifo<Bits<16>, Q>,
+    drains: Fifo<DrainedQueue, Q>,
+    late: Fifo<DrainedQueue, Q>,
+    /// Flushes taken, modulo 2^16.
+    taken: Reg<Bits<16>>,
     waits: Reg<Bit>,
     has_room: Reg<Bit>,
     /// The turn of `retired`; else that of `flushed`, every second cycle if both have something.
@@ -116,22 +120,27 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
         }
         // a marker takes a turn of `retired`; nothing has to be read for it
         late.s.valid = drained;
-        late.s.payload = drained_qpn;
+        late.s.payload.qpn = drained_qpn;
+        late.s.payload.flushes = drained_flushes;
         assert!(!drained | late.s.ready, "an SQ_DRAINED is lost");
         forward!(drains.s <= late.m);
         waits = (drains.level >> Self::HALF).any();
         drains_wait = waits;
-        let marks = turn & drains.m.valid;
+        let is_behind = !(taken - drains.m.payload.flushes).bit(15);
+        let marks = turn & drains.m.valid & is_behind;
         drains.m.ready = marks;
         if marks {
             list.s.valid = true;
             list.s.payload = no_completion;
-            list.s.payload.qpn = drains.m.payload;
+            list.s.payload.qpn = drains.m.payload.qpn;
             list.s.payload.drained = true;
             list.s.payload.unread = through;
         }
         retired.ready = turn & !marks;
         flushed.ready = !turn & list.s.ready;
+        if flushed.valid & flushed.ready {
+            taken += 1;
+        }
         room = has_room;
 
         // which grants are through

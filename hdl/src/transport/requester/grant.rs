@@ -183,4 +183,12 @@ payload! {
         /// No completion: those of the messages with which the send queue drained stand in front of it.
         drained: Bit,
     }
+
+    /// A send queue that drained.
+    DrainedQueue {
+        /// Queue pair.
+        qpn: Bits<16>,
+        /// Flushes that were granted before, modulo 2^16.
+        flushes: Bits<16>,
+    }
 }

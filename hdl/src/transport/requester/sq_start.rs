@@ -76,6 +76,8 @@ impl Logic for SqStart {
                             out.push_ready = true;
                         } else {
                             out.action = SendAction::Flush;
+                            // the next Fetch finds that it was the last one
+                            out.push_ready = state.resumes;
                             next.exec_index = state.exec_index + sq_event.slots.resize::<16>();
                             // it never stood in the ring
                             next.head_index = state.exec_index + sq_event.slots.resize::<16>();
