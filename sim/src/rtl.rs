@@ -1,5 +1,5 @@
-//! The engine at its pins, as a [`Nic`]: [`Engine`] gives [`Pins`] host memory, a register master and
-//! the two sides of a network port, and checks the rules of all of them in every cycle.
+//! The engine at its pins, as a [`Nic`]: [`Engine`] gives [`Pins`] host memory, a register master and the two sides of a network
+//! port, and checks the rules of all of them in every cycle.
 
 pub mod build;
 pub mod verilated;
@@ -261,8 +261,7 @@ impl<P: Pins> Engine<P> {
         all
     }
 
-    /// One cycle in reset: no valid may be set after its second clock edge (AXI4 A3.1.2), as the core's reset is a register
-    /// behind the pin.
+    /// One cycle in reset: no valid after its second clock edge (AXI4 A3.1.2), as the core's reset is a register behind the pin.
     fn in_reset(&mut self) {
         self.inputs = Inputs {
             rst: true,
@@ -279,11 +278,10 @@ impl<P: Pins> Engine<P> {
             ("s_axil R", o.lite.rvalid),
             ("irq", o.irq_valid),
         ];
-        if self.reset_left < RESET_CYCLES - 1 {
-            for (channel, _) in valids.iter().filter(|(_, valid)| *valid) {
-                self.log
-                    .add(self.now, channel, "valid in reset; it must be 0");
-            }
+        let late = self.reset_left < RESET_CYCLES - 1;
+        for (channel, _) in valids.iter().filter(|(_, valid)| late && *valid) {
+            let what = "valid in reset; it must be 0";
+            self.log.add(self.now, channel, what);
         }
         self.reset_left -= 1;
         self.inputs.rst = self.reset_left > 0;

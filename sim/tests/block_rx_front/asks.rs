@@ -389,7 +389,6 @@ fn what_leaves_is_no_storm() {
         assert_eq!(rig.get("pause_send"), 1 << 2);
     }
     assert_eq!(rig.errors, 0);
-    // without end if it may
     rig.setup.storm = 0;
     rig.wait(4 * MILLISECOND);
     assert_eq!((rig.get("pause_send"), rig.errors), (1 << 2, 0));
