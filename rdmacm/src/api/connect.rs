@@ -88,7 +88,12 @@ unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, param: *mut rdma_conn_para
 unsafe extern "C" fn rdma_reject(id: *mut rdma_cm_id, private: *const c_void, len: u8) -> c_int {
     done(get::<CmId>(id).and_then(|id| {
         // SAFETY: the caller gives so many bytes.
-        id.reject(unsafe { data(private, len) })
+        id.reject(unsafe { data(private, len) })?;
+        // The end of the listener waits for the event of the request.
+        if id.lock().is_sync {
+            acknowledge_last(&id);
+        }
+        Ok(())
     }))
 }
 

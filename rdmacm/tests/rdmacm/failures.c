@@ -135,6 +135,32 @@ static void datagrams(struct rdma_event_channel *channel)
 	MUST(!rdma_destroy_id(client));
 }
 
+/* A request that rdma_get_request gave and that is rejected: the end of its listener waits for nothing. */
+static void rejected(struct rdma_event_channel *channel)
+{
+	struct rdma_addrinfo hints = { .ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP }, *found;
+	struct ibv_qp_init_attr init = {
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct rdma_cm_id *listener, *client, *server;
+
+	MUST(!rdma_getaddrinfo("10.0.0.1", "6003", &hints, &found));
+	MUST(!rdma_create_ep(&listener, found, NULL, &init));
+	rdma_freeaddrinfo(found);
+	MUST(!rdma_listen(listener, 1));
+	client = routed(channel, 6003);
+	give_qp(client);
+	MUST(!rdma_connect(client, NULL));
+	MUST(!rdma_get_request(listener, &server));
+	MUST(!rdma_reject(server, NULL, 0));
+	MUST(!server->event);
+	rdma_destroy_ep(listener);
+	MUST(event(channel, RDMA_CM_EVENT_REJECTED, 28) == client);
+	rdma_destroy_ep(server);
+	rdma_destroy_qp(client);
+	MUST(!rdma_destroy_id(client));
+}
+
 int main(void)
 {
 	struct sockaddr_in own = at("0.0.0.0", PORT);
@@ -151,6 +177,7 @@ int main(void)
 	not_ready(channel);
 	MUST(!rdma_destroy_id(listener));
 	datagrams(channel);
+	rejected(channel);
 	rdma_destroy_event_channel(channel);
 	return wrong ? 1 : 0;
 }
