@@ -251,7 +251,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_CMD_SET_PORT 0x9u
 /* Address handle `index`: image `AvCtx` (its `remote_qpn` does not count: a WQE names it). Handles are not forgotten; what was sent before goes where the image before said. */
 #define FERROCE_CMD_WRITE_AH 0xau
-/* Shared receive queue `index`: image `SrqCtx`. Its consumer index starts at 0; the producer index is the host's, who writes 0 to the doorbell first. */
+/* Shared receive queue `index`: image `SrqCtx`. Its consumer index starts at 0; the host owns the producer index and writes 0 to its doorbell first. */
 #define FERROCE_CMD_CREATE_SRQ 0xbu
 /* Shared receive queue `index` is forgotten; no queue pair that receives from it is left. */
 #define FERROCE_CMD_DESTROY_SRQ 0xcu

@@ -1,13 +1,13 @@
 //! What still comes when a class asks for a pause, and whether the receive buffer has room for it (`docs/classes.md`).
 
-use ferroce_proto::abi::classes::{BUFFER_PACKETS, BUFFER_UNITS, CLASSES};
+use ferroce_proto::abi::classes::{BUFFER_PACKETS, BUFFER_UNITS, CLASSES, HEADROOM};
 
 use super::{ClassError, Classes};
 
 /// Bytes on the wire of the largest frame of RoCE.
-const LARGEST: usize = MAX_TRANSPORT + 4096 + AROUND;
+const LARGEST: usize = HEADERS + 4096 + AROUND;
 /// Of its headers: Ethernet with a tag, IPv6, UDP, BTH, RETH, immediate data, ICRC.
-const MAX_TRANSPORT: usize = 18 + 40 + 8 + 12 + 16 + 4 + 4;
+const HEADERS: usize = 18 + 40 + 8 + 12 + 16 + 4 + 4;
 /// Check sequence, preamble and gap.
 const AROUND: usize = 24;
 /// Units and packets of that frame, which counts when it is whole: all of it may stand above XOFF.
@@ -28,6 +28,22 @@ const PACKET: usize = 84;
 /// What goes over `lossy`.
 const OVER: [usize; 2] = [71, 6];
 
+/// [`Classes::cable_m`] and [`Classes::reaction`] that the thresholds after reset are made for.
+pub(super) const CABLE_M: u16 = 100;
+pub(super) const REACTION: u16 = 394;
+
+const _: () = assert!(headroom(0, REACTION, CABLE_M) == HEADROOM);
+
+/// Bytes on the wire behind XOFF, while the host sends frames of `frame` bytes.
+const fn headroom(frame: usize, reaction: u16, cable_m: u16) -> usize {
+    let own = if frame + AROUND > LARGEST {
+        frame + AROUND
+    } else {
+        LARGEST
+    };
+    own + PAUSE + LARGEST + QUANTUM * reaction as usize + OWN + METRE * cable_m as usize
+}
+
 impl Classes {
     /// The buffer has room for what classes that send pauses hold and get behind XOFF, while the host sends frames of `frame` bytes.
     pub(crate) fn check_headroom(&self, frame: usize) -> Result<(), ClassError> {
@@ -36,19 +52,14 @@ impl Classes {
             priorities.any(|(at, &of)| of == class && self.pause_sent & 1 << at != 0)
         };
         let classes = (0..CLASSES as u8).filter(sends).count();
-        let bytes = LARGEST.max(frame + AROUND)
-            + PAUSE
-            + LARGEST
-            + QUANTUM * usize::from(self.reaction)
-            + OWN
-            + METRE * usize::from(self.cable_m);
+        let bytes = headroom(frame, self.reaction, self.cable_m);
         let lossy = |share: u16, over| match classes {
             CLASSES => 0,
             _ => usize::from(share) + over,
         };
         let takes = |xoff: u16, each, lossy, of: usize| {
-            let behind = CROSSING[of] + WAITING[of] + bytes.div_ceil(each);
-            classes * (usize::from(xoff) + behind) + lossy
+            let more = CROSSING[of] + WAITING[of] + bytes.div_ceil(each);
+            classes * (usize::from(xoff) + more) + lossy
         };
         let units = takes(self.xoff.units, UNIT, lossy(self.lossy.units, OVER[0]), 0);
         let packets = takes(

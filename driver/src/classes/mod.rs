@@ -178,8 +178,8 @@ impl Default for Classes {
             lossy: share(classes::PFC_LOSSY_RESET),
             watchdog_ms: classes::PFC_WATCHDOG_RESET as u16,
             storm_ms: classes::PFC_STORM_RESET as u16,
-            cable_m: 100,
-            reaction: 394,
+            cable_m: headroom::CABLE_M,
+            reaction: headroom::REACTION,
             host_frame: None,
         }
     }

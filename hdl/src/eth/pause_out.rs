@@ -52,7 +52,7 @@ pub struct PauseOut<const K: usize> {
     /// Counter pulses.
     pub counts: Signal<Out, PauseCounts>,
     moved: Reg<BufferMoves>,
-    behind: Reg<Bit>,
+    has_backlog: Reg<Bit>,
     /// What a cycle changes, and what is held.
     beats_by: [Reg<Bits<16>>; CLASSES],
     packets_by: [Reg<Bits<16>>; CLASSES],
@@ -162,9 +162,9 @@ impl<const K: usize> Logic for PauseOut<K> {
         left = leaves;
         over = too_much;
         under = little;
-        behind = backlog;
+        has_backlog = backlog;
         let mut all = bits::<CLASSES>(0);
-        if behind {
+        if has_backlog {
             all = !all;
         }
         asks = lossless & (over | all | (asks & !under));

@@ -36,8 +36,8 @@ pub mod opcode {
     /// Address handle `index`: image [`AvCtx`](crate::abi::qpc::AvCtx) (its `remote_qpn` does not count: a WQE names it).
     /// Handles are not forgotten; what was sent before goes where the image before said.
     pub const WRITE_AH: u8 = 10;
-    /// Shared receive queue `index`: image [`SrqCtx`](crate::abi::qpc::SrqCtx). Its consumer index starts at 0; the producer
-    /// index is the host's, who writes 0 to the doorbell first.
+    /// Shared receive queue `index`: image [`SrqCtx`](crate::abi::qpc::SrqCtx). Its consumer index starts at 0; the host owns the
+    /// producer index and writes 0 to its doorbell first.
     pub const CREATE_SRQ: u8 = 11;
     /// Shared receive queue `index` is forgotten; no queue pair that receives from it is left.
     pub const DESTROY_SRQ: u8 = 12;

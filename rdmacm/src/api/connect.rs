@@ -64,6 +64,13 @@ extern "C" fn rdma_listen(id: *mut rdma_cm_id, _backlog: c_int) -> c_int {
     done(get::<CmId>(id).and_then(|id| id.listen()))
 }
 
+/// Gives the event of a request back that is answered: the end of its listener waits for it.
+fn release_request(id: &CmId) {
+    if id.lock().is_sync {
+        acknowledge_last(id);
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, param: *mut rdma_conn_param) -> c_int {
     let accept = || {
@@ -72,11 +79,9 @@ unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, param: *mut rdma_conn_para
         id.accept(unsafe { asked(param) }.as_ref())?;
         match id.space {
             PortSpace::Tcp => complete(&id),
-            // Nothing more comes; the end of the listener waits for the event of the request.
+            // Nothing more comes.
             PortSpace::Udp => {
-                if id.lock().is_sync {
-                    acknowledge_last(&id);
-                }
+                release_request(&id);
                 Ok(())
             }
         }
@@ -89,10 +94,7 @@ unsafe extern "C" fn rdma_reject(id: *mut rdma_cm_id, private: *const c_void, le
     done(get::<CmId>(id).and_then(|id| {
         // SAFETY: the caller gives so many bytes.
         id.reject(unsafe { data(private, len) })?;
-        // The end of the listener waits for the event of the request.
-        if id.lock().is_sync {
-            acknowledge_last(&id);
-        }
+        release_request(&id);
         Ok(())
     }))
 }

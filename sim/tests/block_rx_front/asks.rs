@@ -251,8 +251,8 @@ impl Rig {
         let moves = self.moves(comes, leave);
         self.drive(moves);
         self.backlogs.push_back(self.backlog);
-        let behind = self.backlogs.pop_front().expect("one a cycle");
-        self.set("backlog", behind.into());
+        let seen = self.backlogs.pop_front().expect("one a cycle");
+        self.set("backlog", seen.into());
         self.bench.dut_mut().settle();
         let level = self.levels.pop_front().expect("one a cycle");
         let refused = self.refusals.pop_front().expect("one a cycle");

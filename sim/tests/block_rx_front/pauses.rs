@@ -6,8 +6,8 @@ use ferroce_proto::wire::{Opcode, Packet};
 use crate::bench::{Front, Width};
 use crate::frames::{Layout, any_packet, packet, port};
 
-/// Bytes on the wire that may come when a pause was asked for (`docs/classes.md`), but those that came on the way to `pause_send`,
-/// and with those that wait in front of the engine, 32 short frames.
+/// Bytes on the wire that may come when a pause was asked for (`docs/classes.md`). Those that came on the way to
+/// `pause_send` are none of them; 32 short frames may wait in front of the engine.
 const HEADROOM: usize = classes::HEADROOM - 16 * 50 + 32 * 94;
 /// Preamble, FCS and gap.
 const AROUND: usize = 24;

@@ -34,6 +34,18 @@ fn bad() -> Post {
     }
 }
 
+/// A request of queue pair 1 fails, with so many posted behind it; runs until it completes.
+fn fail(rig: &mut Rig, later: usize) {
+    rig.post(1, bad());
+    for _ in 0..later {
+        rig.post(1, send(10));
+    }
+    rig.ring(1);
+    while rig.done(1).is_empty() {
+        rig.run(1);
+    }
+}
+
 #[test]
 fn messages_complete_when_they_are_sent() {
     for qp_type in [qp_type::UC, qp_type::UD] {
@@ -187,14 +199,7 @@ fn wqes_after_an_error_are_flushed_although_the_host_goes_on() {
         // WQEs are read slowly
         let mut rig = Rig::new(250, Pauses::NONE);
         rig.open(1, SqCtx { qp_type, ..ctx() }, 100);
-        rig.post(1, bad());
-        for _ in 0..20 {
-            rig.post(1, send(10));
-        }
-        rig.ring(1);
-        while rig.done(1).is_empty() {
-            rig.run(1);
-        }
+        fail(&mut rig, 20);
         rig.run(100);
         assert_eq!(rig.done(1).len(), 1, "the others are still to be read");
         rig.modify(1, state::RTS, None);
@@ -341,14 +346,7 @@ fn a_command_to_sqe_flushes_too() {
 fn sqd_while_sqe_is_left_needs_no_other_event() {
     for wait in (0..60).step_by(7) {
         let mut rig = rig(qp_type::UC, 100);
-        rig.post(1, bad());
-        for _ in 0..11 {
-            rig.post(1, send(10));
-        }
-        rig.ring(1);
-        while rig.done(1).is_empty() {
-            rig.run(1);
-        }
+        fail(&mut rig, 11);
         // the failure itself comes behind its completion
         rig.run(10 + wait);
         rig.modify(1, state::RTS, None);

@@ -2,13 +2,13 @@
 //! the first of them ends.
 
 use ferroce_proto::abi::qpc::state;
-use ferroce_proto::wire::{Gid, Mac, Opcode, Psn};
+use ferroce_proto::wire::{Opcode, Psn};
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Peer, QpOptions};
 
 use super::life::modify;
 use super::traffic::headers;
-use super::{PEER, Test};
+use super::{Test, stranger};
 
 /// Their numbers.
 const CROWD: std::ops::Range<u32> = 100..164;
@@ -16,12 +16,7 @@ const CROWD: std::ops::Range<u32> = 100..164;
 impl Test {
     /// A crowd opens, fails and ends; some of it may be a life that fails last.
     pub(super) fn fail_together(&mut self, index: usize) {
-        let peer = Peer {
-            mac: Mac([0x52, 0x54, 2, 0, 0, 1]),
-            gid: Gid::from(std::net::IpAddr::from([10, 2, 0, 1])),
-            qpn: PEER,
-            psn: self.rng.u32(..1 << 24),
-        };
+        let peer = stranger(self.rng.u32(..1 << 24));
         for qpn in CROWD {
             let options = QpOptions {
                 timeout: 0,

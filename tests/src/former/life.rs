@@ -161,7 +161,7 @@ impl Test {
         mr
     }
 
-    pub(super) fn forget(&mut self, mr: &Mr) {
+    pub(super) fn invalidate(&mut self, mr: &Mr) {
         self.command(
             head(opcode::WRITE_MR, mr.key >> 8),
             &[MrCtx::default().emit()],
@@ -327,7 +327,7 @@ impl Test {
         }
         for mr in regions {
             if self.rng.bool() {
-                self.forget(&mr);
+                self.invalidate(&mr);
             }
         }
     }

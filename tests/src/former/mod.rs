@@ -26,7 +26,7 @@ use ferroce_proto::abi::cmd::{CmdCpl, CmdHead, GidEntry, opcode, status};
 use ferroce_proto::wire::{Gid, Mac};
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::rtl::Options;
-use ferroce_sim::testhost::Host;
+use ferroce_sim::testhost::{Host, Peer};
 
 use self::life::{Ended, Life};
 use crate::conformance::event_queue::Eq;
@@ -44,7 +44,7 @@ const LEAVING_NARROW: usize = 8;
 const RECEIVES: u16 = 4;
 /// READs and atomics that a peer has under way at most.
 const READS: u8 = 4;
-/// The number that the peers of all have that are no lives.
+/// The peer of a queue pair that is no life has this number.
 const PEER: u32 = 0xc0_0000;
 /// Cycles that no command takes.
 const PATIENCE: u64 = 400_000;
@@ -66,6 +66,16 @@ struct Test {
     takes: u64,
     pace: u64,
     marks: u32,
+}
+
+/// The peer of those.
+fn stranger(psn: u32) -> Peer {
+    Peer {
+        mac: Mac([0x52, 0x54, 2, 0, 0, 1]),
+        gid: Gid::from(std::net::IpAddr::from([10, 2, 0, 1])),
+        qpn: PEER,
+        psn,
+    }
 }
 
 impl Test {

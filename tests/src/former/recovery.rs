@@ -5,11 +5,10 @@ use ferroce_proto::abi::cmd::{QpState, opcode};
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::{qp_type, state};
-use ferroce_proto::wire::{Gid, Mac};
-use ferroce_sim::testhost::{Peer, QpOptions, Work};
+use ferroce_sim::testhost::{QpOptions, Work};
 
 use super::life::{head, modify};
-use super::{PATIENCE, PEER, Test};
+use super::{PATIENCE, Test, stranger};
 
 /// Its number, and that of its completion queue.
 const QPN: u32 = 99;
@@ -28,12 +27,7 @@ struct Recovery {
 
 impl Test {
     pub(super) fn recover(&mut self) {
-        let peer = Peer {
-            mac: Mac([0x52, 0x54, 2, 0, 0, 1]),
-            gid: Gid::from(std::net::IpAddr::from([10, 2, 0, 1])),
-            qpn: PEER,
-            psn: 0,
-        };
+        let peer = stranger(0);
         let cqn = self.host.create_cq_as(QPN as u16, 8);
         let options = QpOptions {
             qp_type: qp_type::UC,
@@ -52,7 +46,7 @@ impl Test {
         let mut bad = good.clone();
         bad.head.opcode = 0x40;
 
-        let behind = [0, 3, 30, 120][self.rng.usize(..4)];
+        let later = [0, 3, 30, 120][self.rng.usize(..4)];
         let mut recovery = Recovery {
             bad: self.rng.u16(..8),
             posted: 0,
@@ -60,7 +54,7 @@ impl Test {
             completed: 0,
             drained: 0,
         };
-        let last = recovery.bad + behind;
+        let last = recovery.bad + later;
         for index in 0..=last {
             let is_bad = index == recovery.bad;
             let slots = if is_bad { &bad } else { &good }.slots();
@@ -93,7 +87,7 @@ impl Test {
             }
             if to == state::SQD && self.rng.bool() {
                 self.until(&mut recovery, "SQ_DRAINED", |found| found.drained > 0);
-                self.until(&mut recovery, "what was flushed", |_| true);
+                self.look(&mut recovery);
                 assert!(
                     recovery.completed >= recovery.before,
                     "SQ_DRAINED came first"
@@ -112,26 +106,31 @@ impl Test {
         self.host.was_reset(QPN);
         self.command(head(opcode::DESTROY_CQ, QPN), &[]);
         self.host.cq_was_destroyed(cqn);
-        self.forget(&source);
+        self.invalidate(&source);
     }
 
-    /// Looks at what completes and what is reported, until `done`.
+    /// Takes completions and events.
+    fn look(&mut self, recovery: &mut Recovery) {
+        while let Some(cqe) = self.host.poll(QPN as u16) {
+            let index = cqe.wqe_index;
+            assert_eq!(index, recovery.completed, "order: {cqe:?}");
+            recovery.completed += 1;
+            let expected = match index {
+                _ if index == recovery.bad => status::LOC_QP_OP_ERR,
+                _ if index > recovery.bad && index < recovery.before => status::WR_FLUSH_ERR,
+                _ => status::SUCCESS,
+            };
+            assert_eq!(cqe.status, expected, "{cqe:?}, {} failed", recovery.bad);
+        }
+        for (kind, qpn, _) in self.take_events() {
+            recovery.drained += usize::from(kind == event::SQ_DRAINED && qpn == QPN);
+        }
+    }
+
+    /// Looks until `done`.
     fn until(&mut self, recovery: &mut Recovery, what: &str, done: impl Fn(&Recovery) -> bool) {
         for _ in 0..PATIENCE / 16 {
-            while let Some(cqe) = self.host.poll(QPN as u16) {
-                let index = cqe.wqe_index;
-                assert_eq!(index, recovery.completed, "order: {cqe:?}");
-                recovery.completed += 1;
-                let expected = match index {
-                    _ if index == recovery.bad => status::LOC_QP_OP_ERR,
-                    _ if index > recovery.bad && index < recovery.before => status::WR_FLUSH_ERR,
-                    _ => status::SUCCESS,
-                };
-                assert_eq!(cqe.status, expected, "{cqe:?}, {} failed", recovery.bad);
-            }
-            for (kind, qpn, _) in self.take_events() {
-                recovery.drained += usize::from(kind == event::SQ_DRAINED && qpn == QPN);
-            }
+            self.look(recovery);
             if done(recovery) {
                 return;
             }

@@ -21,7 +21,7 @@
 //! A completion is compared on its way into the register that it leaves from, and again while it stands there.
 //!
 //! Latency: 2 cycles for what need not wait. Throughput: a completion a cycle.
-use super::grant::{DrainedQueue, SendCompletion};
+use super::grant::{DrainedQueue, SendAction, SendCompletion};
 use crate::bus::types::{Activity, CqToken, if_there};
 use crate::prelude::*;
 
@@ -41,8 +41,10 @@ pub struct CompletionHold<const Q: usize> {
     pub drained: Signal<In, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<In, Bits<16>>,
-    /// Flushes that were granted before, modulo 2^16: its own leave before it.
-    pub drained_flushes: Signal<In, Bits<16>>,
+    /// A WQE is started.
+    pub start_valid: Signal<In, Bit>,
+    /// With `start_valid`: what is done with it.
+    pub action: Signal<In, SendAction>,
     /// Grants so far, modulo 2^16.
     pub granted: Signal<In, Bits<16>>,
     /// A grant is cut to its end, or dropped.
@@ -66,8 +68,9 @@ pub struct CompletionHold<const Q: usize> {
     /// Send queues that drained; `late` holds what `drains` has no room for.
     drains: Fifo<DrainedQueue, Q>,
     late: Fifo<DrainedQueue, Q>,
-    /// Flushes taken, modulo 2^16.
-    taken: Reg<Bits<16>>,
+    /// Flushes granted, and those taken, modulo 2^16.
+    flushes_granted: Reg<Bits<16>>,
+    flushes_taken: Reg<Bits<16>>,
     waits: Reg<Bit>,
     has_room: Reg<Bit>,
     /// The turn of `retired`; else that of `flushed`, every second cycle if both have something.
@@ -118,16 +121,19 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
             list.s.payload.byte_len = retired.payload.byte_len;
             list.s.payload.fence = retired.payload.fence;
         }
+        if start_valid & (action == SendAction::Flush) {
+            flushes_granted += 1;
+        }
         // a marker takes a turn of `retired`; nothing has to be read for it
         late.s.valid = drained;
         late.s.payload.qpn = drained_qpn;
-        late.s.payload.flushes = drained_flushes;
+        late.s.payload.flushes = flushes_granted;
         assert!(!drained | late.s.ready, "an SQ_DRAINED is lost");
         forward!(drains.s <= late.m);
         waits = (drains.level >> Self::HALF).any();
         drains_wait = waits;
-        let is_behind = !(taken - drains.m.payload.flushes).bit(15);
-        let marks = turn & drains.m.valid & is_behind;
+        let is_flushed = !(flushes_taken - drains.m.payload.flushes).bit(15);
+        let marks = turn & drains.m.valid & is_flushed;
         drains.m.ready = marks;
         if marks {
             list.s.valid = true;
@@ -139,7 +145,7 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
         retired.ready = turn & !marks;
         flushed.ready = !turn & list.s.ready;
         if flushed.valid & flushed.ready {
-            taken += 1;
+            flushes_taken += 1;
         }
         room = has_room;
 

@@ -223,7 +223,8 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         forward!(flushed <= hold.flushed);
         hold.drained = state.drained_valid;
         hold.drained_qpn = state.drained_qpn;
-        hold.drained_flushes = state.drained_flushes;
+        hold.start_valid = state.start_valid;
+        hold.action = state.start.action;
         hold.granted = state.granted;
         hold.part_cut = part_cut;
         hold.piece_cut = piece_cut;

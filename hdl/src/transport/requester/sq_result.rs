@@ -5,7 +5,7 @@
 
 use super::decision::*;
 use super::event::*;
-use super::grant::{FetchGrant, Outstanding, RetireGrant, SendAction, StartGrant};
+use super::grant::{FetchGrant, Outstanding, RetireGrant, StartGrant};
 use super::sq_feedback::SqFeedback;
 use super::sq_pace::SqPace;
 use super::timer_types::TimerSet;
@@ -95,8 +95,6 @@ pub struct SqResults {
     pub drained_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
-    /// Flushes that were granted before, modulo 2^16.
-    pub drained_flushes: Signal<Out, Bits<16>>,
     /// Counter pulses.
     pub counts: Signal<Out, SqCounts>,
 
@@ -130,7 +128,6 @@ pub struct SqResults {
     w_status: Dff<Bits<8>>,
     w_close: Reg<Bit>,
     w_drained: Reg<Bit>,
-    flushes: Reg<Bits<16>>,
     w_length: Dff<Bits<32>>,
     w_counts: Reg<SqCounts>,
     no_counts: Zero<SqCounts>,
@@ -228,9 +225,6 @@ impl Logic for SqResults {
         w_partial = state.single & terms.more;
         w_epoch = state.epoch;
         w_start = valid & (sq_event.kind == SqEventKind::Start);
-        if valid & (decision.action == SendAction::Flush) {
-            flushes += 1;
-        }
         w_retire = valid & (sq_event.kind == SqEventKind::Retire);
         w_retire_grant.qpn = sq_event.qpn;
         w_retire_grant.head = state.tail - state.used;
@@ -334,7 +328,6 @@ impl Logic for SqResults {
         close_qpn = w_qpn;
         drained_valid = w_drained;
         drained_qpn = w_qpn;
-        drained_flushes = flushes;
         counts = w_counts;
     }
 }

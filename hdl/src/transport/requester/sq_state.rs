@@ -124,8 +124,6 @@ pub struct SqStateTable<const Q: usize> {
     pub drained_valid: Signal<Out, Bit>,
     /// Its queue pair.
     pub drained_qpn: Signal<Out, Bits<16>>,
-    /// Flushes that were granted before, modulo 2^16.
-    pub drained_flushes: Signal<Out, Bits<16>>,
     /// Counter pulses.
     pub counts: Signal<Out, SqCounts>,
     /// The table is swept after reset.
@@ -248,7 +246,6 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         close_qpn = results.close_qpn;
         drained_valid = results.drained_valid;
         drained_qpn = results.drained_qpn;
-        drained_flushes = results.drained_flushes;
         counts = results.counts;
     }
 }
