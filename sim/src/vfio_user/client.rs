@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use ferroce_vfio_user::message::Message;
 use ferroce_vfio_user::stream::{Outbox, Receiver, StreamError, Wait};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Bytes of replies that wait for a client that does not read them, before the server stops reading from it until it does.
 const MAX_WAITING: usize = 4 << 20;
@@ -49,6 +50,13 @@ impl Client {
     /// Messages wait for room.
     pub(super) fn is_late(&self) -> bool {
         self.outbox.bytes() > 0
+    }
+
+    /// Its other end is closed; what it sent before may still be here.
+    pub(super) fn has_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::empty())];
+        let now = Timespec::default();
+        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {

@@ -119,8 +119,7 @@ impl Dma {
     #[must_use]
     pub fn has_written(&self, last: Ticket) -> bool {
         let state = self.0.borrow();
-        let writes = |asked: &&Asked| asked.command == Command::DmaWrite;
-        let mut open = state.asked.values().filter(writes);
+        let mut open = state.open_writes();
         open.all(|asked| asked.ticket.0 > last.0)
     }
 
@@ -180,6 +179,17 @@ impl State {
         ticket
     }
 
+    /// Writes that the client did not answer.
+    fn open_writes(&self) -> impl Iterator<Item = &Asked> {
+        let writes = |asked: &&Asked| asked.command == Command::DmaWrite;
+        self.asked.values().filter(writes)
+    }
+
+    /// Shared memory may be reached at once: on PCIe no access passes a write that was made before it.
+    fn is_direct(&self) -> bool {
+        self.uses_shared && self.open_writes().next().is_none()
+    }
+
     fn ask(&mut self, request: &Request, len: usize) -> Ticket {
         let ticket = self.ticket();
         while self.asked.contains_key(&self.next_id) {
@@ -206,7 +216,7 @@ impl RemoteMemory for Dma {
         if !state.is_open {
             return state.answered(Err(Refused));
         }
-        if state.uses_shared {
+        if state.is_direct() {
             let mut data = vec![0; len];
             if state.windows.read(addr, &mut data).is_some() {
                 return state.answered(Ok(data));
@@ -224,7 +234,7 @@ impl RemoteMemory for Dma {
         if !state.is_open {
             return state.answered(Err(Refused));
         }
-        if state.uses_shared && state.windows.write(addr, data).is_some() {
+        if state.is_direct() && state.windows.write(addr, data).is_some() {
             return state.answered(Ok(Vec::new()));
         }
         let range = Range {
@@ -250,7 +260,9 @@ impl RemoteMemory for Dma {
 
 #[cfg(test)]
 mod tests {
+    use ferroce_vfio_user::payload::dma::{READ, WRITE};
     use ferroce_vfio_user::stream::{Receiver, Wait, send};
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
     use super::*;
 
@@ -285,6 +297,34 @@ mod tests {
         assert!(dma.has_written(last), "the read does not count");
         assert_eq!(dma.take(first), Some(Ok(Vec::new())));
         assert_eq!(dma.take(later), Some(Ok(Vec::new())));
+    }
+
+    #[test]
+    fn shared_memory_does_not_pass_a_message() {
+        let dma = Dma::new(true);
+        dma.open(true);
+        let file = memfd_create("shared", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, 4096).unwrap();
+        let shared = DmaMap {
+            argsz: 32,
+            flags: READ | WRITE,
+            offset: 0,
+            address: 0x10_000,
+            size: 4096,
+        };
+        dma.map(&shared, Some(file)).unwrap();
+        let at_once = dma.start_write(0x10_000, &[1; 8]);
+        assert_eq!(dma.take(at_once), Some(Ok(Vec::new())));
+        dma.start_write(0x5000, &[2; 8]);
+        let payload = sent(&dma).unwrap();
+        let entry = dma.start_write(0x10_000, &[3; 8]);
+        let read = dma.start_read(0x10_000, 8);
+        assert_eq!((dma.take(entry), dma.take(read)), (None, None));
+        let [entry, _] = [(); 2].map(|()| sent(&dma).unwrap());
+        dma.reply(&done(payload)).unwrap();
+        dma.reply(&done(entry)).unwrap();
+        let read = dma.start_read(0x10_000, 8);
+        assert_eq!(dma.take(read), Some(Ok(vec![1; 8])), "at once again");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! MSI-X vectors and the eventfds that the client attached to them.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use bitvec::{order::Lsb0, vec::BitVec};
 use ferroce_proto::abi::pci::MSIX_VECTORS;
 use ferroce_vfio_user::Errno;
 use ferroce_vfio_user::payload::{SetIrqs, irq};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The vectors of a card.
 pub struct Irqs {
@@ -67,6 +68,8 @@ impl Irqs {
         let vectors = set.start as usize..end as usize;
         let (kind, action) = (set.flags & 0x7, set.flags & 0x38);
         match (kind, action) {
+            // The card has no other type; that one is off already.
+            (irq::DATA_NONE, irq::ACTION_TRIGGER) if set.index != irq::MSIX => {}
             (irq::DATA_NONE, irq::ACTION_TRIGGER) if set.count == 0 => {
                 self.events.iter_mut().for_each(|event| *event = None);
                 self.reset();
@@ -95,14 +98,16 @@ impl Irqs {
 }
 
 fn signal(event: &OwnedFd) {
-    // A counter that is full is readable, and a client that passed something else gets nothing.
-    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+    // A counter that is full is readable, and may not hold the card up; what else a client passed gets nothing.
+    let mut fds = [PollFd::from_borrowed_fd(event.as_fd(), PollFlags::OUT)];
+    let now = Timespec::default();
+    if poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::OUT) {
+        let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
-
     use rustix::event::{EventfdFlags, eventfd};
 
     use super::*;
@@ -149,6 +154,31 @@ mod tests {
         assert_eq!(irqs.pending()[0], 0x0c);
         irqs.set(&set(RAISE, 0, 0), &[], vec![]).unwrap();
         assert_eq!(irqs.pending(), [0; 8]);
+    }
+
+    #[test]
+    fn the_end_of_another_type_leaves_msi_x() {
+        let mut irqs = Irqs::default();
+        let (mine, theirs) = event();
+        irqs.set(&set(ATTACH, 3, 1), &[], vec![theirs]).unwrap();
+        // Index 0 is INTx.
+        let mut intx = set(RAISE, 0, 0);
+        intx.index = 0;
+        irqs.set(&intx, &[], vec![]).unwrap();
+        irqs.raise(3);
+        assert_eq!(count(&mine), 1);
+    }
+
+    #[test]
+    fn a_full_event_holds_nothing_up() {
+        let mut irqs = Irqs::default();
+        let mine = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let theirs = vec![mine.try_clone().unwrap()];
+        irqs.set(&set(ATTACH, 3, 1), &[], theirs).unwrap();
+        let most = u64::MAX - 1;
+        rustix::io::write(&mine, &most.to_ne_bytes()).unwrap();
+        irqs.raise(3);
+        assert_eq!(count(&mine), most);
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Server<C> {
     listener: UnixListener,
     _place: Place,
     client: Option<Client>,
+    /// One waits for want of descriptors or memory.
+    keeps_waiting: bool,
     card: C,
     device: Device,
     wire: Option<DatagramWire>,
@@ -80,6 +82,7 @@ impl<C: Card> Server<C> {
             listener,
             _place: place,
             client: None,
+            keeps_waiting: false,
             card,
             device: Device::new(dma),
             wire: None,
@@ -150,8 +153,11 @@ impl<C: Card> Server<C> {
     fn accept(&mut self) -> Result<(), ServeError> {
         match self.listener.accept() {
             Ok((socket, _)) => {
+                self.keeps_waiting = false;
                 // One that ended before this one came is gone first.
-                while self.messages() {}
+                if self.client.as_ref().is_some_and(Client::has_hung_up) {
+                    while self.messages() {}
+                }
                 if self.client.is_none() {
                     tracing::info!("a client connected");
                     self.client = Some(Client::new(socket));
@@ -162,6 +168,13 @@ impl<C: Card> Server<C> {
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(()),
             Err(e) if e.kind() == ErrorKind::ConnectionAborted => Ok(()),
+            Err(e) if is_short(&e) => {
+                // It waits until there is a descriptor for it; the client that is here is served on.
+                if !std::mem::replace(&mut self.keeps_waiting, true) {
+                    tracing::warn!("a client waits: {e}");
+                }
+                Ok(())
+            }
             Err(e) => Err(e.into()),
         }
     }
@@ -365,4 +378,11 @@ impl<C: Card> Server<C> {
             Err(e) => Err(io::Error::from(e).into()),
         }
     }
+}
+
+/// The system has no descriptor or memory left, which may change.
+fn is_short(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| short.contains(&errno))
 }
