@@ -41,7 +41,7 @@ pub struct Args {
     /// Write the constraints of the boards, constraints/, instead.
     #[arg(long, conflicts_with_all = ["out", "pages"])]
     constraints: bool,
-    /// Replace what an earlier run wrote to DIR.
+    /// Replace DIR if an earlier run wrote it, with all that was added to it since.
     #[arg(long)]
     force: bool,
 }

@@ -45,6 +45,8 @@ fn named(line: &str) -> Option<String> {
     Some(rest[..end].trim_matches(['{', '}']).to_owned())
 }
 
+const LPF: &str = "constraints/versa_ecp5.lpf";
+
 /// What is wrong with the constraints of a board for open tools: LPF.
 fn faults_lpf(bundle: &Bundle, board: Board) -> Vec<String> {
     let ports = ports(bundle, board);
@@ -52,21 +54,19 @@ fn faults_lpf(bundle: &Bundle, board: Board) -> Vec<String> {
     let mut sites = BTreeMap::new();
     let mut kinds = BTreeSet::new();
     let mut clocks = BTreeSet::new();
-    for name in ["clocks", "pins", "config", "timing"] {
-        for line in commands(file(bundle, &format!("constraints/{name}.lpf"))) {
-            let words: Vec<_> = line.split(['"', ' ', ';']).collect();
-            let quoted: Vec<_> = line.split('"').skip(1).step_by(2).collect();
-            match (words[0], &quoted[..]) {
-                ("LOCATE", [port, site]) => {
-                    if let Some(other) = sites.insert((*site).to_owned(), (*port).to_owned()) {
-                        faults.push(format!("pin {site} is {other} and {port}"));
-                    }
+    for line in commands(file(bundle, LPF)) {
+        let words: Vec<_> = line.split(['"', ' ', ';']).collect();
+        let quoted: Vec<_> = line.split('"').skip(1).step_by(2).collect();
+        match (words[0], &quoted[..]) {
+            ("LOCATE", [port, site]) => {
+                if let Some(other) = sites.insert((*site).to_owned(), (*port).to_owned()) {
+                    faults.push(format!("pin {site} is {other} and {port}"));
                 }
-                ("IOBUF", [port]) => _ = kinds.insert((*port).to_owned()),
-                ("FREQUENCY", [port]) => _ = clocks.insert((*port).to_owned()),
-                ("BLOCK" | "SYSCONFIG", []) => {}
-                _ => faults.push(format!("{name}: {line}")),
             }
+            ("IOBUF", [port]) => _ = kinds.insert((*port).to_owned()),
+            ("FREQUENCY", [port]) => _ = clocks.insert((*port).to_owned()),
+            ("BLOCK" | "SYSCONFIG", []) => {}
+            _ => faults.push(line.to_owned()),
         }
     }
     let placed: BTreeSet<_> = sites.into_values().collect();
@@ -244,29 +244,28 @@ fn a_port_without_constraints_and_a_constraint_without_port_are_found() {
         let found = spoilt(card("u50"), path, from, to);
         assert!(found.contains(part), "{from}: {found}");
     }
-    let pins = "constraints/pins.lpf";
     for (path, from, to, part) in [
         (
-            pins,
+            LPF,
             "LOCATE COMP \"rst_n\" SITE \"T1\";",
             "",
             "rst_n has no pin",
         ),
         (
-            pins,
+            LPF,
             "IOBUF PORT \"led[3]\" IO_TYPE=LVCMOS25;",
             "",
             "led[3] has no I/O type",
         ),
-        (pins, "SITE \"U20\"", "SITE \"T20\"", "pin T20 is "),
+        (LPF, "SITE \"U20\"", "SITE \"T20\"", "pin T20 is "),
         (
-            pins,
+            LPF,
             "IOBUF PORT \"uart_rx\"",
             "IOBUF PORT \"uart_r\"",
             "uart_r is no port",
         ),
         (
-            "constraints/clocks.lpf",
+            LPF,
             "eth0_rx_clk",
             "eth0_rx_ctl",
             "eth0_rx_clk has no frequency",
@@ -316,4 +315,18 @@ fn the_constraints_of_a_cell_name_its_ports_and_registers() {
         assert!(verilog.contains("ASYNC_REG"), "{cell}");
     }
     assert_eq!(cells, 4);
+}
+
+#[test]
+fn fusesoc_gets_every_constraint() {
+    for board in shells() {
+        let bundle = hollow(board);
+        let core = file(&bundle, "ferroce.core");
+        let paths = bundle.files().map(|(path, _)| path);
+        for path in paths.filter(|path| path.starts_with("constraints/")) {
+            assert!(core.contains(&format!(" - {path}")), "{path}:\n{core}");
+        }
+        // Edalize hands nextpnr one file.
+        assert!(core.matches(".lpf").count() <= 1, "{core}");
+    }
 }

@@ -86,8 +86,9 @@ pub(crate) fn page() -> String {
     text
 }
 
-fn lpf() -> [(&'static str, String); 4] {
-    let mut pins = String::from("# ECP5-5G Versa: pins.\n");
+/// All constraints, in one file: Edalize hands nextpnr one.
+fn lpf() -> String {
+    let mut pins = String::from("# Pins.\n");
     for (port, sites, kind) in PINS {
         for (bit, site) in sites.iter().enumerate() {
             let name = match sites.len() {
@@ -105,20 +106,11 @@ fn lpf() -> [(&'static str, String); 4] {
     for (port, mhz) in CLOCKS {
         let _ = writeln!(clocks, "FREQUENCY PORT \"{port}\" {mhz} MHZ;");
     }
-    [
-        ("clocks", clocks),
-        ("pins", pins),
-        (
-            "config",
-            "# ECP5-5G Versa: configuration.\nSYSCONFIG COMPRESS_CONFIG=ON;\n".into(),
-        ),
-        (
-            "timing",
-            "# ECP5-5G Versa: what is not timed: resets and crossings, whose cells are made for it. nextpnr times each clock by\n\
-             # itself and reports the paths between two.\nBLOCK RESETPATHS;\nBLOCK ASYNCPATHS;\n"
-                .into(),
-        ),
-    ]
+    format!(
+        "{clocks}\n{pins}\n# Configuration.\nSYSCONFIG COMPRESS_CONFIG=ON;\n\n\
+         # What is not timed: resets and crossings, whose cells are made for it. nextpnr times each clock by itself and reports\n\
+         # the paths between two.\nBLOCK RESETPATHS;\nBLOCK ASYNCPATHS;\n"
+    )
 }
 
 /// Everything for the board, around an engine of these modules.
@@ -127,9 +119,7 @@ pub(crate) fn bundle(build: &Build, modules: &[Module]) -> Bundle {
     let sources = sources(&engine, shell::CELLS.iter().chain(shell::VERSA));
     let (mut bundle, paths) = begin(&sources);
     bundle.add("stub/vendor.v", shell::VENDOR_ECP5);
-    for (name, text) in lpf() {
-        bundle.add(format!("constraints/{name}.lpf"), text);
-    }
+    bundle.add(format!("constraints/{NAME}.lpf"), lpf());
     bundle.add("build.sh", script());
     bundle.add("ferroce.core", core(&paths));
     bundle.add("README.md", readme(build, modules));
@@ -146,8 +136,7 @@ fn script() -> String {
          ${{YOSYS:-yosys}} -l build/yosys.log -p \"read_verilog $(tr '\\n' ' ' < ferroce.f); synth_ecp5 -top ferroce_{NAME} -json build/ferroce.json; stat\"\n\
          # shellcheck disable=SC2086\n\
          ${{NEXTPNR:-nextpnr-ecp5}} ${{CHIP:-{CHIP}}} --seed \"${{SEED:-1}}\" --json build/ferroce.json --textcfg build/ferroce.config \\\n    \
-             --lpf constraints/clocks.lpf --lpf constraints/pins.lpf --lpf constraints/config.lpf --lpf constraints/timing.lpf \\\n    \
-             --report build/report.json --log build/nextpnr.log\n\
+             --lpf constraints/{NAME}.lpf --report build/report.json --log build/nextpnr.log\n\
          ${{ECPPACK:-ecppack}} --compress build/ferroce.config build/ferroce.bit\n"
     )
 }
@@ -167,10 +156,7 @@ fn core(paths: &[String]) -> String {
            lpf:\n    \
              file_type: LPF\n    \
              files:\n      \
-               - constraints/clocks.lpf\n      \
-               - constraints/pins.lpf\n      \
-               - constraints/config.lpf\n      \
-               - constraints/timing.lpf\n\
+               - constraints/{NAME}.lpf\n\
          \n\
          targets:\n  \
            default:\n    \

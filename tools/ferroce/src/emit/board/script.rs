@@ -2,6 +2,7 @@
 use ferroce_proto::abi::pci;
 
 use super::card::Card;
+use super::shell;
 
 /// Makes the vendor's blocks.
 pub(crate) const IP: &str = include_str!("../../../../../hdl/shell/vivado/ip.tcl");
@@ -51,10 +52,14 @@ pub(crate) fn settings(card: &Card) -> String {
 pub(crate) fn core(card: &Card, sources: &[String]) -> String {
     let sources: String = sources.iter().map(|p| format!("      - {p}\n")).collect();
     let name = &card.name;
+    let scoped = shell::SCOPED.iter().map(|(cell, _)| cell);
+    let scoped: String = scoped
+        .map(|cell| format!("      - constraints/scoped/{cell}.xdc: {{file_type: user}}\n"))
+        .collect();
     format!(
         "CAPI=2:\n\
          name: ferroce:nic:ferroce_{name}:{version}\n\
-         description: RoCEv2 NIC on the {title}\n\
+         description: {description}\n\
          \n\
          filesets:\n  \
            rtl:\n    \
@@ -73,7 +78,7 @@ pub(crate) fn core(card: &Card, sources: &[String]) -> String {
                - constraints/config.xdc: {{file_type: xdc}}\n      \
                - constraints/timing.xdc: {{file_type: xdc}}\n      \
                - scope.tcl: {{file_type: tclSource}}\n\
-         \n\
+         {scoped}\n\
          targets:\n  \
            default: &default\n    \
              filesets: [rtl, vivado]\n    \
@@ -91,7 +96,20 @@ pub(crate) fn core(card: &Card, sources: &[String]) -> String {
                  mode: lint-only\n        \
                  verilator_options: [-Wall, -Wno-SYNCASYNCNET]\n",
         version = env!("CARGO_PKG_VERSION"),
-        title = card.title,
+        description = quoted(&format!("RoCEv2 NIC on the {}", card.title)),
         part = card.part,
     )
+}
+
+/// A string of YAML.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_title_may_have_colons_and_quotes() {
+        assert_eq!(super::quoted("Lab's: one"), "'Lab''s: one'");
+    }
 }
