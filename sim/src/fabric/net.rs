@@ -142,7 +142,7 @@ impl Plan {
                 to,
                 delay: line.delay,
                 loss,
-                rng: Rng::with_seed(seed * 2 + side),
+                rng: Rng::with_seed(seed.rotate_left(1) ^ side),
                 frames: 0,
                 lost: 0,
             });

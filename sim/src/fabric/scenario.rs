@@ -13,6 +13,17 @@ pub fn incast(senders: usize, bytes: u64) -> Vec<Flow> {
         .collect()
 }
 
+/// Each flow that starts at a time starts later, by up to `within` at random: of frames that reach a switch in the same picosecond
+/// that of the lowest port goes first.
+pub fn stagger(flows: &mut [Flow], within: Time, seed: u64) {
+    let mut rng = Rng::with_seed(seed);
+    for flow in flows {
+        if let Start::At(time) = &mut flow.start {
+            *time += rng.u64(..=within);
+        }
+    }
+}
+
 /// Hosts 1 to `senders` send into one, and host 0, the victim, to another: it shares switches with them, not the port. Its flow is
 /// the last.
 #[must_use]

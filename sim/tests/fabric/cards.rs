@@ -11,6 +11,7 @@ use ferroce_sim::fabric::topology::Topology;
 use ferroce_sim::fabric::{Line, MS, US, scenario};
 use ferroce_sim::model::Model;
 use ferroce_sim::model::congestion::Params;
+use ferroce_sim::random::Chance;
 use ferroce_sim::rtl::{self, build};
 use ferroce_sim::verilator;
 
@@ -113,4 +114,25 @@ fn engines_on_two_threads_do_what_they_do_on_one() {
     setup.threads = 2;
     let two = run(&setup, flows(), &make);
     assert!(format!("{one:?}") == format!("{two:?}"));
+}
+
+/// What a wire loses is sent again, and counts once at its receiver.
+#[test]
+fn cards_count_what_they_repeat() {
+    const BYTES: u64 = 4 << 20;
+    let mut setup = setup(2);
+    setup.until = 1000 * MS;
+    setup.loss = Chance::new(0.002);
+    for reads in [false, true] {
+        let config = Config {
+            reads,
+            ..Config::default()
+        };
+        let results = run_with(&setup, scenario::incast(1, BYTES), &model(), &config);
+        assert!(results.lost > 0);
+        let sent = results.sent(0);
+        assert_eq!(sent.packets - sent.repeated, BYTES >> 10, "{sent:?}");
+        let came = results.received(0).series.sum(0, results.now);
+        assert_eq!(came.bytes, BYTES);
+    }
 }

@@ -136,6 +136,22 @@ fn a_wire_that_loses_is_overcome() {
     assert!(results.lost > 0);
 }
 
+/// 16 packets take longer than the timer runs.
+#[test]
+fn a_slow_flow_is_acknowledged_in_time() {
+    let config = Config {
+        control: Control::Dcqcn {
+            params: Params::default(),
+            line: 20,
+        },
+        ..Config::default()
+    };
+    let results = run(&star(2), scenario::incast(1, 64 << 10), &config);
+    all_arrived(&results, 1);
+    let sent = results.sent(0);
+    assert_eq!((sent.timeouts, sent.repeated), (0, 0));
+}
+
 #[test]
 fn collectives_end() {
     for flows in [

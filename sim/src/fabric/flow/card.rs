@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use ferroce_proto::abi::cq::{Cqe, status};
 use ferroce_proto::abi::regs;
-use ferroce_proto::wire::ip::{ECN_CE, ECN_ECT0};
-use ferroce_proto::wire::{Opcode, Packet};
+use ferroce_proto::wire::ip::ECN_ECT0;
+use ferroce_proto::wire::{Opcode, Packet, Psn};
 
+use super::ends::{Receiver, Role, Sender};
 use super::paced::{self, Control};
 use super::packets::{DATA_DSCP, host_ip};
 use super::report::{HostReport, Received, Sent, Series};
@@ -51,38 +52,16 @@ const BUFFER: Mr = Mr {
     key: 0x111,
 };
 
-/// What an end of a flow does for it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// Posts WRITEs.
-    Writes,
-    /// Posts READs, at the receiver.
-    Reads,
-    /// Has its card answer them.
-    Serves,
-}
-
-impl Role {
-    /// Packets of this kind bring data of the flow.
-    fn sends(self, opcode: Opcode) -> bool {
-        self == Self::Writes && opcode.is_request() || self == Self::Serves && opcode.is_response()
-    }
-}
-
-/// A flow at an end that posts for it, or sends its data.
-struct Sender {
-    flow: Flow,
-    role: Role,
-    posted: u64,
-    completed: u64,
-    report: Sent,
-}
-
 impl Sender {
     /// WRITEs or READs in all.
     const fn requests(&self) -> u64 {
         self.flow.bytes.div_ceil(CHUNK)
     }
+}
+
+/// Of every queue pair, at both ends.
+fn first_psn() -> Psn {
+    Psn::new(QpOptions::default().psn)
 }
 
 /// A host with a card.
@@ -93,7 +72,7 @@ pub struct CardHost {
     base: u64,
     senders: Vec<Sender>,
     sending: BTreeMap<FlowId, usize>,
-    receivers: BTreeMap<FlowId, (u64, Received)>,
+    receivers: BTreeMap<FlowId, Receiver>,
     starts: Starts,
     mac: VecDeque<Frame>,
     held: Held,
@@ -178,7 +157,12 @@ impl CardHost {
                     marked: 0,
                     series: Series::new(interval),
                 };
-                new.receivers.insert(id, (flow.bytes, received));
+                let receiver = Receiver {
+                    bytes: flow.bytes,
+                    due: first_psn(),
+                    report: received,
+                };
+                new.receivers.insert(id, receiver);
             }
         }
         new.base = new.host.nic.now();
@@ -220,6 +204,7 @@ impl CardHost {
             role,
             posted: 0,
             completed: 0,
+            fresh: first_psn(),
             report,
         });
     }
@@ -316,9 +301,9 @@ impl CardHost {
 
     /// All of a flow is here.
     fn arrived(&mut self, now: Time, id: FlowId) {
-        let (bytes, received) = self.receivers.get_mut(&id).expect("it receives this");
-        received.bytes = *bytes;
-        received.finished = Some(now);
+        let receiver = self.receivers.get_mut(&id).expect("it receives this");
+        receiver.report.bytes = receiver.bytes;
+        receiver.report.finished = Some(now);
         self.starts.received(now, id);
     }
 
@@ -326,12 +311,9 @@ impl CardHost {
         let Ok(packet) = Packet::parse(frame) else {
             return;
         };
-        let bth = &packet.headers.bth;
-        let place = Flow::of_qpn(bth.dest_qp).and_then(|id| self.sending.get(&id));
-        let sender = place.map(|&place| &mut self.senders[place]);
-        if let Some(sender) = sender.filter(|sender| sender.role.sends(bth.opcode)) {
-            sender.report.packets += 1;
-            sender.report.series.at(now).bytes += frame.len() as u64;
+        let id = Flow::of_qpn(packet.headers.bth.dest_qp);
+        if let Some(&place) = id.and_then(|id| self.sending.get(&id)) {
+            self.senders[place].count(now, &packet, frame.len());
         }
     }
 
@@ -348,9 +330,8 @@ impl CardHost {
             && let Some(&place) = self.sending.get(&id)
         {
             self.senders[place].report.series.at(now).cnps += 1;
-        } else if let Some((_, received)) = self.receivers.get_mut(&id) {
-            received.marked += u64::from(packet.headers.ip.ecn() == ECN_CE);
-            received.series.at(now).bytes += packet.payload.len() as u64;
+        } else if let Some(receiver) = self.receivers.get_mut(&id) {
+            receiver.count(now, &packet);
         }
     }
 }
@@ -391,10 +372,11 @@ impl Node for CardHost {
 
     fn finish(mut self: Box<Self>, _now: Time) -> Outcome {
         self.report.failures.extend(self.host.nic.failures());
+        self.report.timeouts = self.host.stat("local_ack_timeout_err");
         let senders = self.senders.into_iter();
         self.report.sent = senders.map(|sender| sender.report).collect();
         let receivers = self.receivers.into_values();
-        self.report.received = receivers.map(|(_, received)| received).collect();
+        self.report.received = receivers.map(|receiver| receiver.report).collect();
         Outcome::Host(self.report)
     }
 }

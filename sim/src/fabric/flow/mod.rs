@@ -7,9 +7,11 @@
 //! | `reaction` | what paces it: the golden reaction point, or that of recorded simulations |
 //! | `sender`, `receiver`, `packets` | its requester; its responder and notification point; their frames |
 //! | `card` | a host with a card: the same flows as verbs on any [`Nic`](crate::nic::Nic) |
+//! | `ends` | what passes its ends, counted |
 //! | `starts` | when the flows of a host start |
 
 pub mod card;
+mod ends;
 pub mod paced;
 mod packets;
 pub mod reaction;

@@ -190,7 +190,7 @@ impl Paced {
         let ready = |&place: &usize| self.senders[self.active[place]].ready(&self.line) <= now;
         let place = places.find(ready)?;
         self.turn = (place + 1) % count;
-        Some(self.senders[self.active[place]].packet(now))
+        Some(self.senders[self.active[place]].packet(now, &self.line))
     }
 
     /// When something happens next.

@@ -156,6 +156,8 @@ pub struct HostReport {
     pub refused: u64,
     /// Pauses that it was given.
     pub held: u64,
+    /// Waits for an acknowledgement that ran out, which a card counts of all flows together.
+    pub timeouts: u64,
     /// What makes the run a failed one.
     pub failures: Vec<String>,
 }

@@ -93,14 +93,18 @@ impl Sender {
         if self.next == self.count || self.next - self.unacked >= self.window() {
             return NEVER;
         }
-        let (at, len) = self.last;
+        self.last.0 + self.gap(line)
+    }
+
+    /// From the begin of the last packet to that of the next.
+    fn gap(&self, line: &Line) -> Time {
         let rate = match &self.reaction {
             Some(reaction) if reaction.moves_start() => reaction.rate(),
             _ => self.planned,
         };
-        match rate {
-            Some(rate) if len > 0 => at + line.frame_at(len, rate),
-            _ => at,
+        match (rate, self.last.1) {
+            (Some(rate), len) if len > 0 => line.frame_at(len, rate),
+            _ => 0,
         }
     }
 
@@ -151,7 +155,7 @@ impl Sender {
     }
 
     /// The packet that is ready.
-    pub(super) fn packet(&mut self, now: Time) -> Frame {
+    pub(super) fn packet(&mut self, now: Time, line: &Line) -> Frame {
         self.tick(now);
         if self.next == self.unacked {
             self.progress = now;
@@ -159,10 +163,11 @@ impl Sender {
         let number = self.next;
         let is_last = number + 1 == self.count;
         let len = if is_last { self.rest } else { self.payload };
-        // an acknowledgement in time for the window to go on
+        // an acknowledgement in time for the window to go on, and for the timer
         let window = self.window();
         let every = self.ack_every.min((window / 4).max(1));
-        let fills = number % every == every - 1 || number + 1 - self.unacked >= window;
+        let is_slow = self.gap(line).saturating_mul(every) > self.timeout / 4;
+        let fills = is_slow || number % every == every - 1 || number + 1 - self.unacked >= window;
         let ack_req = fills || is_end(number, self.count);
         if ack_req && self.measured.is_none() && number >= self.fresh {
             self.measured = Some((number, now));

@@ -267,9 +267,10 @@ fn counts(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
     let packets: u64 = sent.clone().map(|sent| sent.packets).sum();
     let repeated: u64 = sent.clone().map(|sent| sent.repeated).sum();
     let timeouts: u64 = sent.map(|sent| sent.timeouts).sum();
+    let of_cards: u64 = results.hosts.iter().map(|host| host.timeouts).sum();
     figures.push(Figure::new("packets", packets, "packets"));
     figures.push(Figure::new("repeated", repeated, "packets"));
-    figures.push(Figure::new("timeouts", timeouts, "timeouts"));
+    figures.push(Figure::new("timeouts", timeouts + of_cards, "timeouts"));
     let dropped = results.switches(|switch| switch.dropped) + results.lost;
     let share = dropped as f64 / (packets.max(1)) as f64 * 100.0;
     figures.push(Figure::new("loss", share, "percent"));

@@ -41,13 +41,16 @@ pub(crate) struct Args {
     /// Nanoseconds of every wire.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     delay: u64,
+    /// Each flow starts up to so many nanoseconds late, at random; else the lowest port wins where all come at once.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=100_000_000))]
+    stagger: u64,
     /// Congestion control of the flows.
     #[arg(long, value_enum, default_value = "none")]
     cc: Control,
     /// Least microseconds between two CNPs of a flow; 4 when not given, 0 in s1 to s5.
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=100_000))]
     cnp: Option<u64>,
-    /// The class of data is lossless.
+    /// The class of data is lossless; in s1 to s5 it is.
     #[arg(long)]
     pfc: bool,
     /// A flow has one way, by the hash of its five-tuple; the default.

@@ -10,7 +10,7 @@ use ferroce_sim::fabric::flow::{ENDLESS, Flow, Start};
 use ferroce_sim::fabric::lab::Setup;
 use ferroce_sim::fabric::routes::Spread;
 use ferroce_sim::fabric::topology::Topology;
-use ferroce_sim::fabric::{Line, MS, Time, US, scenario};
+use ferroce_sim::fabric::{Line, MS, NS, Time, US, scenario};
 use ferroce_sim::model::congestion::{Params, SwiftParams};
 use ferroce_system::pool;
 
@@ -69,6 +69,10 @@ pub(super) fn plan(args: &Args) -> Result<Plan> {
         ensure!(
             args.cc != Cc::Swift || !args.read,
             usage("--cc swift bounds what a card writes; leave --read out".into())
+        );
+        ensure!(
+            args.cnp.is_none_or(|us| us <= u64::from(u16::MAX)),
+            usage("--cnp of a card is 0 to 65535 us".into())
         );
         let count = plan.flows.len();
         ensure!(
@@ -161,8 +165,11 @@ fn recorded(args: &Args, number: usize) -> Result<Plan> {
         usage("s1 to s5 have hosts, bytes and topology of their own; leave --hosts, --bytes and --topology out".into())
     );
     ensure!(
-        args.rate == 100 && args.delay == 1000,
-        usage("s1 to s5 have wires of 100 Gb/s and 1000 ns; leave --rate and --delay out".into())
+        args.rate == 100 && args.delay == 1000 && args.stagger == 0,
+        usage(
+            "s1 to s5 have starts of their own and wires of 100 Gb/s and 1000 ns; leave --stagger, --rate and --delay out"
+                .into()
+        )
     );
     let (_, _, whole) = scenario::recorded(number);
     let end = args.time.map_or(whole, |us| us * US);
@@ -172,14 +179,23 @@ fn recorded(args: &Args, number: usize) -> Result<Plan> {
         3 => (17 * MS, 20 * MS),
         _ => (10 * MS, 20 * MS),
     };
+    let (mut setup, flows, config) = Setup::recorded(number, Control::None, from, end);
+    // whole intervals, as what is sent is counted in those
+    let floor = |time: Time| time / config.interval * config.interval;
     let window = if to <= end {
         (from, to)
     } else {
-        (end / 2, end)
+        (floor(end / 2), floor(end))
     };
-    let (mut setup, flows, config) = Setup::recorded(number, Control::None, window.0, end);
+    ensure!(
+        window.0 < window.1,
+        usage(format!(
+            "--time: s1 to s5 count in intervals of {} us; give that at least",
+            config.interval / US
+        ))
+    );
+    setup.switch.window.from = window.0;
     setup.until = end;
-    setup.switch.buffer.pfc = None;
     Ok(Plan {
         setup,
         flows: Arc::new(flows),
@@ -230,7 +246,7 @@ fn of_hosts(args: &Args) -> Result<Plan> {
             args.seed,
         )
     };
-    let flows = match args.scenario {
+    let mut flows = match args.scenario {
         Scenario::Incast => scenario::incast(hosts, bytes),
         Scenario::Victim => scenario::victim(hosts, bytes),
         Scenario::Permutation => scenario::permutation(hosts, bytes, args.seed),
@@ -240,6 +256,7 @@ fn of_hosts(args: &Args) -> Result<Plan> {
         Scenario::WebSearch => mix(scenario::WEB_SEARCH),
         _ => mix(scenario::HADOOP),
     };
+    scenario::stagger(&mut flows, args.stagger * NS, args.seed);
     ensure!(
         !flows.is_empty(),
         usage("no flow comes in this time; give a longer --time".into())
