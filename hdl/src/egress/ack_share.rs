@@ -6,7 +6,7 @@
 //!
 //! Data that waits leaves while control is empty, so acknowledgements come back: their state stays with their queue pairs meanwhile.
 //!
-//! Latency: 1 cycle.
+//! Latency: 2 cycles.
 use super::{CLASSES, QUEUES};
 use crate::prelude::*;
 
@@ -26,6 +26,10 @@ pub struct AckShare<const K: usize> {
     pub shut: Signal<In, Bits<CLASSES>>,
     /// No acknowledgement is to be made.
     pub no_acks: Signal<Out, Bit>,
+    /// Data waits; a beat of it leaves; one of control does.
+    waits: Reg<Bit>,
+    of_data: Reg<Bit>,
+    of_control: Reg<Bit>,
     /// Beats by which control is ahead of data.
     lead: Reg<Bits<14>>,
     stops: Reg<Bit>,
@@ -44,10 +48,7 @@ impl<const K: usize> Logic for AckShare<K> {
 
     #[kernel]
     fn update(&mut self) {
-        let data_waits = (waiting.low::<CLASSES>() & !shut).any();
-        let of_data = pop.low::<CLASSES>().any();
-        let of_control = pop.any() & !of_data;
-        if !data_waits {
+        if !waits {
             lead = 0;
             stops = false;
         } else if of_control & (lead != Self::BEATS) {
@@ -57,6 +58,9 @@ impl<const K: usize> Logic for AckShare<K> {
             lead -= 1;
             stops = stops & (lead != 1);
         }
+        waits = (waiting.low::<CLASSES>() & !shut).any();
+        of_data = pop.low::<CLASSES>().any();
+        of_control = pop.any() & !pop.low::<CLASSES>().any();
         no_acks = stops;
     }
 }

@@ -14,7 +14,8 @@
 //! control queue. What finds no room there goes to the data queue. Of a flood of acknowledgements
 //! ([`ack_share`](super::ack_share)) all wait.
 //!
-//! Latency: a cycle from `room`, `shut` and `no_acks`, two from `ahead`; `cnps_wait` a cycle more. The bound has what starts until they are seen.
+//! Latency: a cycle from `shut` and `no_acks`, two from `room`, three from `ahead`; `cnps_wait` a cycle more. In each a beat may enter
+//! its queue, and as much start: it counts among those in pipelines.
 use super::claims::Claims;
 use super::class_of::{class_bit, class_of_priority, priority_of};
 use super::types::{ClassSetup, ClosedClasses, RequestsAhead};
@@ -89,6 +90,15 @@ pub struct ClassGate<const K: usize> {
     /// Beats that an acknowledgement behind responses, and a turn of them, needs.
     acks: Dff<Bits<16>>,
     turn: Dff<Bits<16>>,
+    /// Classes without room for: a turn of responses, and parts of each kind.
+    turns_q: Reg<Bits<CLASSES>>,
+    any_q: Reg<Bits<CLASSES>>,
+    long_q: Reg<Bits<CLASSES>>,
+    short_q: Reg<Bits<CLASSES>>,
+    again_q: Reg<Bits<CLASSES>>,
+    /// For an acknowledgement: in the control queue, behind responses.
+    control_q: Reg<Bits<CLASSES>>,
+    scarce_q: Reg<Bits<CLASSES>>,
     closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
     /// Classes whose acknowledgements wait for another reason than `no_acks`.
@@ -135,28 +145,36 @@ impl<const K: usize> Logic for ClassGate<K> {
         let mut long = bits::<CLASSES>(0);
         let mut short = bits::<CLASSES>(0);
         let mut again = bits::<CLASSES>(0);
-        let mut waits = shut;
+        let mut control = bits::<CLASSES>(0);
+        let mut scarce = bits::<CLASSES>(0);
         for c in 0..CLASSES {
             turns = turns.replace_bit(c, room[c] < turn);
             any = any.replace_bit(c, room[c] < Self::MORE);
             long = long.replace_bit(c, room[c] < Self::LONG);
             short = short.replace_bit(c, room[c] < Self::SHORT);
             again = again.replace_bit(c, room[c] < Self::AGAIN);
-            if (control_room[c] < Self::ACK_BEATS) | (responds.bit(c) & (room[c] < acks)) {
-                waits = waits.replace_bit(c, true);
-            }
+            control = control.replace_bit(c, control_room[c] < Self::ACK_BEATS);
+            scarce = scarce.replace_bit(c, room[c] < acks);
         }
+        turns_q = turns;
+        any_q = any;
+        long_q = long;
+        short_q = short;
+        again_q = again;
+        control_q = control;
+        scarce_q = scarce;
         // what longer parts claim
-        let of_any = any & claimed.any;
-        let of_long = of_any | (long & claimed.long);
+        let of_any = any_q & claimed.any;
+        let of_long = of_any | (long_q & claimed.long);
         closed_q = ClosedClasses {
-            turns: turns | of_long | (again & claimed.short) | stops,
-            any: any | stops,
-            long: long | of_any | stops,
-            short: short | of_long | stops,
-            waits: again | stops,
+            turns: turns_q | of_long | (again_q & claimed.short) | stops,
+            any: any_q | stops,
+            long: long_q | of_any | stops,
+            short: short_q | of_long | stops,
+            waits: again_q | stops,
         };
         closed = closed_q;
+        let waits = shut | control_q | (responds & scarce_q);
         no_room = waits;
         acks_q = if no_acks { !bits::<CLASSES>(0) } else { waits };
         acks_wait = acks_q;

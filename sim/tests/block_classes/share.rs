@@ -16,7 +16,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// A cycle; whether acknowledgements wait behind it.
+/// A cycle; whether acknowledgements wait behind the one before.
 fn cycle(bench: &mut Bench, pop: u64, waiting: u64, shut: u64) -> bool {
     set(bench, "pop", pop);
     set(bench, "waiting", waiting);
@@ -30,12 +30,12 @@ fn a_flood_stops_at_its_lead_until_data_made_up_for_it() {
     let mut bench = bench();
     for _ in 0..3 {
         for beat in 1..=BEATS + 100 {
-            assert_eq!(cycle(&mut bench, CONTROL, 1, 0), beat >= BEATS, "{beat}");
+            assert_eq!(cycle(&mut bench, CONTROL, 1, 0), beat > BEATS, "{beat}");
         }
         // a beat of a wire that stands changes nothing
         assert!(cycle(&mut bench, 0, 1, 0));
         for beat in 1..=BEATS {
-            assert_eq!(cycle(&mut bench, 1, 1, 0), beat < BEATS, "{beat}");
+            assert!(cycle(&mut bench, 1, 1, 0), "{beat}");
         }
     }
 }
@@ -49,10 +49,11 @@ fn without_data_that_may_leave_there_is_no_lead() {
         }
     }
     // a pause of all that waits lets acknowledgements of others go on
-    for _ in 0..BEATS {
+    for _ in 0..=BEATS {
         cycle(&mut bench, CONTROL, 0b10, 0);
     }
     assert!(get(&bench, "no_acks") == 1);
+    cycle(&mut bench, CONTROL, 0b10, 0b10);
     assert!(!cycle(&mut bench, CONTROL, 0b10, 0b10));
 }
 
@@ -72,6 +73,7 @@ fn any_order_of_beats() {
             pop >>= CLASSES;
         }
         let shut = if rng.u16(..20_000) == 0 { 15 } else { 0b0101 };
+        let stopped_before = stops;
         cycle(&mut bench, pop, 0b1000, shut);
         match (shut, pop) {
             (15, _) => (lead, stops) = (0, false),
@@ -86,7 +88,11 @@ fn any_order_of_beats() {
             _ => {}
         }
         stopped += u64::from(stops);
-        assert_eq!(get(&bench, "no_acks"), u64::from(stops), "lead {lead}");
+        assert_eq!(
+            get(&bench, "no_acks"),
+            u64::from(stopped_before),
+            "lead {lead}"
+        );
     }
     assert!(stopped > 10_000, "{stopped} cycles");
 }

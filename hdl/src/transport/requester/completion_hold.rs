@@ -92,6 +92,8 @@ pub struct CompletionHold<const Q: usize> {
     // grants, and how many of these are not through, of one cycle
     latest: Reg<Bits<16>>,
     open: Reg<Bits<16>>,
+    /// At most so many were at the inputs in the cycle before.
+    entering: Dff<Bits<16>>,
 }
 
 impl<const Q: usize> CompletionHold<Q> {
@@ -209,8 +211,7 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
         // a marker may wait for the turn of one that is flushed
         let marks_left = markers << 1;
         // two of each side may wait at the inputs, which take turns
-        let entering =
-            if_there(retired.valid, bits::<16>(4)) + if_there(flushed.valid, bits::<16>(4));
+        entering = if_there(retired.valid, bits::<16>(4)) + if_there(flushed.valid, bits::<16>(4));
         activity.level = list.level + if_there(there, bits::<16>(1)) + entering + marks_left;
     }
 }

@@ -101,6 +101,8 @@ pub struct WqeCheck<const Q: usize> {
     waiting: Fifo<CheckedWqe, 4>,
     /// WQEs inside.
     inside: Reg<Bits<5>>,
+    /// One left in the cycle before: `inside` still has it.
+    gave: Reg<Bit>,
     tag: Reg<Bits<5>>,
     /// The next heads come near the part that is still to be read.
     near: Reg<Bit>,
@@ -256,11 +258,12 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         // a cycle old, in which one head more may have come
         near = unread_valid & ((unread - tag) < 3);
         let give = m.ready & waiting.m.valid & decision.m.valid;
-        if load_head & !give {
+        if load_head & !gave {
             inside += 1;
-        } else if !load_head & give {
+        } else if !load_head & gave {
             inside -= 1;
         }
+        gave = give;
         if load_head {
             tag += 1;
         }

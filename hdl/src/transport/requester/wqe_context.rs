@@ -53,10 +53,9 @@ pub struct WqeContext<const Q: usize> {
     handle_marks: PathMarks<Q>,
     valid_1: Reg<Bit>,
     fetched_1: Dff<FetchedWqe>,
-    joins_1: Dff<Bit>,
-    next_index_1: Dff<Bits<16>>,
     valid_2: Reg<Bit>,
     slot_2: Dff<SlotContext>,
+    next_index_2: Dff<Bits<16>>,
 }
 
 impl<const Q: usize> Logic for WqeContext<Q> {
@@ -117,10 +116,6 @@ impl<const Q: usize> Logic for WqeContext<Q> {
         if take {
             valid_1 = true;
             fetched_1 = s.payload;
-            next_index_1 = s.payload.index + 1;
-            joins_1 = (s.payload.qpn == fetched_1.qpn)
-                & (s.payload.epoch == fetched_1.epoch)
-                & (s.payload.index == next_index_1);
         }
 
         // stage 2: a slot and what belongs to it
@@ -129,6 +124,7 @@ impl<const Q: usize> Logic for WqeContext<Q> {
         }
         if go_1 {
             valid_2 = true;
+            next_index_2 = fetched_1.index + 1;
             slot_2 = SlotContext {
                 fetched: fetched_1,
                 image: images.rdata,
@@ -142,7 +138,10 @@ impl<const Q: usize> Logic for WqeContext<Q> {
         valid = valid_2;
         slot = slot_2;
         next_valid = valid_1;
-        joins = joins_1;
+        // what comes from the fetch is too late to be compared there
+        joins = (fetched_1.qpn == slot_2.fetched.qpn)
+            & (fetched_1.epoch == slot_2.fetched.epoch)
+            & (fetched_1.index == next_index_2);
         advance = go_1;
         next_fetched = fetched_1;
     }

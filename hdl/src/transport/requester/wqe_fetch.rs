@@ -124,29 +124,27 @@ impl<const W: usize, const B: usize> Logic for WqeFetch<W, B> {
         }
         forward!(m <= buffer.m);
 
-        let mut unused: Bits<5> = bits::<5>(0);
-        if grant_valid {
-            unused = bits::<5>(8) - grant.count.resize::<5>();
-        }
-        let mut taken: Bits<5> = bits::<5>(0);
-        if m.ready & buffer.m.valid {
-            taken = bits::<5>(1);
-        }
+        let taken = m.ready & buffer.m.valid;
+        let count: Bits<5> = if grant_valid {
+            grant.count.resize::<5>()
+        } else {
+            8
+        };
         let granted: Bits<8> = if grant_valid {
             grant.count.resize::<8>()
         } else {
             0
         };
-        assert!(
-            asked.any() | !taken.any(),
-            "a slot comes that was asked for"
-        );
+        assert!(asked.any() | !taken, "a slot comes that was asked for");
         let more = asked + granted;
-        asked = if taken.any() { one_less(more) } else { more };
+        asked = if taken { one_less(more) } else { more };
         activity.busy = requests.m.valid | pending.m.valid | buffer.m.valid;
-        activity.moved = m.ready & buffer.m.valid;
+        activity.moved = taken;
         activity.level = asked.resize::<16>();
-        returned = unused + taken;
+        // both sums, as `taken` is late
+        let unused = bits::<5>(8) - count;
+        let one_more = bits::<5>(9) - count;
+        returned = if taken { one_more } else { unused };
         credit = returned;
     }
 }

@@ -70,6 +70,8 @@ pub struct Results<const Q: usize> {
     index: Dff<Bits<4>>,
     left: Dff<Bits<5>>,
     misses: Dff<Bit>,
+    /// That of the packet.
+    psn: Dff<Bits<24>>,
 }
 
 impl<const Q: usize> Logic for Results<Q> {
@@ -111,6 +113,7 @@ impl<const Q: usize> Logic for Results<Q> {
         kept.re = step == FindStep::Read;
         kept.rring = packet.qpn.low::<Q>();
         kept.rslot = index;
+        psn = packet.psn;
         match step {
             FindStep::Idle => {
                 index = packet.save;
@@ -134,7 +137,7 @@ impl<const Q: usize> Logic for Results<Q> {
             FindStep::Compare => {
                 misses = !left.any();
                 step = FindStep::Read;
-                if kept.rdata.psn == packet.psn {
+                if kept.rdata.psn == psn {
                     misses = false;
                     step = FindStep::Found;
                 }
