@@ -1,34 +1,48 @@
-//! Queue pairs that fail together, each by a message that it refuses, and are reset at once: their events stand in a queue when
-//! the first of them ends.
+//! Queue pairs that fail together, each by a message that it refuses, and of which some are reset at once: their events stand in a
+//! queue when the first of them ends.
 
-use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::qpc::{RqCtx, state};
 use ferroce_proto::wire::{Opcode, Psn};
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Peer, QpOptions};
 
 use super::life::modify;
+use super::overrun::QPN;
 use super::traffic::headers;
 use super::{Test, stranger};
 
-/// Their numbers.
-const CROWD: std::ops::Range<u32> = 100..164;
+/// How many end at once. The others stay in error until they start again with the next crowd.
+const ENDS: usize = 8;
+
+/// Their numbers: those that no life has.
+fn crowd() -> impl DoubleEndedIterator<Item = u32> {
+    (8..QPN).chain(100..250)
+}
 
 impl Test {
     /// A crowd opens, fails and ends; some of it may be a life that fails last.
     pub(super) fn fail_together(&mut self, index: usize) {
         let peer = stranger(self.rng.u32(..1 << 24));
-        for qpn in CROWD {
+        (self.pace, self.takes) = (0, 0);
+        for qpn in crowd() {
             let options = QpOptions {
                 timeout: 0,
                 ..QpOptions::default()
             };
             self.host.create_qp_as(qpn, options);
             let opening = self.host.opening(qpn, &peer);
-            let images = self.host.images(qpn, &peer);
-            self.command(opening, &images);
+            let [sq, av, rq] = self.host.images(qpn, &peer);
+            // Two events each: with a shared receive queue it reports its last WQE, too.
+            let rq = RqCtx {
+                srq_valid: true,
+                srqn: self.srqn,
+                ..RqCtx::parse(&rq)
+            };
+            self.command(opening, &[sq, av, rq.emit()]);
             self.crowd.insert(qpn);
         }
-        for qpn in CROWD {
+        let refusals = self.host.stat("invalid_request_errors") + crowd().count() as u64;
+        for qpn in crowd() {
             self.refuse(qpn, &peer, peer.psn);
         }
         let life = &mut self.incarnations[index];
@@ -37,13 +51,16 @@ impl Test {
             let (qpn, peer, next) = (life.qpn, life.peer, life.next);
             self.refuse(qpn, &peer, next);
         }
-        let wait = self.rng.u64(..1600);
+        while self.host.stat("invalid_request_errors") < refusals {
+            self.run(1);
+        }
+        let wait = [0, self.rng.u64(..400)][self.rng.usize(..2)];
         self.run(wait);
-        let mut ends: Vec<u32> = CROWD.rev().collect();
+        let mut ends: Vec<u32> = crowd().rev().collect();
         if self.rng.bool() {
             self.rng.shuffle(&mut ends);
         }
-        for qpn in ends {
+        for qpn in ends.into_iter().take(ENDS) {
             self.command(modify(qpn, state::RESET, true), &[]);
             self.take_events();
             self.crowd.remove(&qpn);

@@ -140,6 +140,14 @@ impl Life {
         qkey(self.mark)
     }
 
+    /// The first PSN of the last READ that was posted.
+    fn last_read(&self) -> Option<Psn> {
+        let sent = self.sends.iter().rfind(|sent| sent.reads.is_some())?;
+        let bytes = sent.reads.as_ref().map_or(0, ExactSizeIterator::len);
+        let packets = self.mtu.packets(bytes as u32);
+        Some(self.first.add(sent.end + 1 - packets))
+    }
+
     pub(super) fn posted(&self) -> u16 {
         self.sends.len() as u16
     }
@@ -195,11 +203,16 @@ impl Test {
         let number = self.marks as u16;
         let path = self.path(number, kind, 0);
         let [high, low] = number.to_be_bytes();
+        // What is left of the life before is about the same PSNs.
+        let former = self.psns.get(&qpn).filter(|_| self.rng.bool());
+        let psns = former.copied();
+        let psns = psns.unwrap_or_else(|| [(); 2].map(|()| self.rng.u32(..1 << 24)));
+        self.psns.insert(qpn, psns);
         let peer = Peer {
             mac: Mac([0x52, 0x54, 1, 0, high, low]),
             gid: path.gid,
             qpn: 0x1000 + self.marks,
-            psn: self.rng.u32(..1 << 24),
+            psn: psns[1],
         };
         let mark = 0xa500_0000 | self.marks;
         let len = if self.rng.u8(..8) == 0 { LONG } else { BYTES };
@@ -211,7 +224,7 @@ impl Test {
             qp_type,
             mtu,
             timeout: 0,
-            psn: self.rng.u32(..1 << 24),
+            psn: psns[0],
             // A turn of one packet or two, of what the rate allows, or of 32 kB.
             window: [0, 0, 0, 4, 8][self.rng.usize(..5)],
             rate_limit: [0, 0, 0, 10_000][self.rng.usize(..4)],
@@ -314,6 +327,11 @@ impl Test {
         self.take_events();
         self.host.was_reset(qpn);
         let life = self.incarnations.remove(index);
+        if let Some(psn) = life.last_read() {
+            self.psns
+                .entry(qpn)
+                .and_modify(|psns| psns[0] = psn.value());
+        }
         self.check_memory(&life);
         let memory = match life.refused {
             true => Vec::new(),

@@ -10,11 +10,13 @@
 //! | `traffic` | what it posts, and what its peer sends |
 //! | `crowd` | queue pairs that fail together, and their ends |
 //! | `recovery` | a send queue that leaves SQE |
+//! | `overrun` | a queue pair that loses a completion |
 //! | `checks` | what must be true of frames, completions, events and memory |
 
 mod checks;
 mod crowd;
 mod life;
+mod overrun;
 mod recovery;
 mod traffic;
 
@@ -55,11 +57,15 @@ struct Test {
     incarnations: Vec<Life>,
     ended: Vec<Ended>,
     events: Eq,
+    /// The shared receive queue of a crowd.
+    srqn: u16,
     /// Those of a crowd that are open.
     crowd: BTreeSet<u32>,
     gids: [Gid; 2],
     /// Whether the last life of a number had an IPv6 path, and a tag.
     paths: BTreeMap<u32, (bool, bool)>,
+    /// The first PSNs of its two sides, or that of its last READ.
+    psns: BTreeMap<u32, [u32; 2]>,
     /// Frames that may leave behind the answer of an end.
     leaving: usize,
     /// Cycle in which the wire takes a frame again.
@@ -96,15 +102,18 @@ impl Test {
         };
         host.expect(opcode::SET_GID, 1, &entry.emit());
         host.create_cq(8);
+        let srqn = host.create_srq(3, 0, 0);
         Self {
             events: Eq::new(&mut host, 0, 10, 0),
             host,
             rng: Rng::with_seed(seed),
             incarnations: Vec::new(),
             ended: Vec::new(),
+            srqn,
             crowd: BTreeSet::new(),
             gids,
             paths: BTreeMap::new(),
+            psns: BTreeMap::new(),
             leaving: match target {
                 Target::Model => 1,
                 Target::Rtl(512) => LEAVING,
@@ -190,10 +199,12 @@ fn run(target: Target, seed: u64, rounds: u64) {
             0 => 2 + test.rng.u32(..=BESIDE as u32),
             _ => test.incarnations[index].qpn,
         };
-        match test.rng.u8(..16) {
+        match test.rng.u8(..32) {
             0 => test.fail_together(index),
-            1 => test.recover(),
-            2..9 => {
+            1 => test.overrun(),
+            2..4 => test.recover(),
+            4..8 => test.read_at_last(index),
+            8..20 => {
                 // All at once, as the life ends.
                 for _ in 0..test.rng.u8(..10) {
                     test.act(index);

@@ -13,6 +13,8 @@ use super::{READS, Test};
 /// Bytes that a READ of a life fetches at most, and where in its target they go.
 const FETCHED: u32 = 2048;
 const FETCHED_AT: usize = 4096;
+/// Of five kinds of sends one is a READ.
+const READ: u8 = 0;
 
 /// What the peer of a life sends.
 #[derive(Clone, Copy)]
@@ -97,8 +99,27 @@ impl Test {
         self.host.nic.receive(&frame);
     }
 
-    /// Posts a send of fewer than so many words.
+    /// READs stand behind what others send as the life ends.
+    pub(super) fn read_at_last(&mut self, index: usize) {
+        for other in 0..self.incarnations.len() {
+            self.post(other, self.incarnations[other].source.len as u32 / 8);
+        }
+        for _ in 0..READS {
+            self.post_as(index, FETCHED / 8, READ);
+        }
+    }
+
+    /// Posts a send of fewer than so many words. The first one meets what is left of a READ of the life before, if that had one.
     fn post(&mut self, index: usize, words: u32) {
+        let is_first = self.incarnations[index].sends.is_empty();
+        let kind = match is_first && self.rng.bool() {
+            true => READ,
+            false => self.rng.u8(..5),
+        };
+        self.post_as(index, words, kind);
+    }
+
+    fn post_as(&mut self, index: usize, words: u32, kind: u8) {
         let Self { rng, host, .. } = self;
         let life = &mut self.incarnations[index];
         if life.posted() > 40 {
@@ -115,9 +136,9 @@ impl Test {
             .source
             .sge(u64::from(8 * rng.u32(..=(bytes - len) / 8)), len)];
         let mut reads = None;
-        let mut work = match rng.u8(..5) {
+        let mut work = match kind {
             _ if is_datagram => Work::datagram(&list, life.qpn, life.peer.qpn, life.qkey()),
-            0 if life.is_rc() => {
+            READ if life.is_rc() => {
                 len = len.min(FETCHED);
                 reads = Some(FETCHED_AT..FETCHED_AT + len as usize);
                 let list = [life.target.sge(FETCHED_AT as u64, len)];
