@@ -55,8 +55,6 @@ const SLOTS: u8 = 8;
 /// The priorities of all that is sent, a bit each. A pause of the test is of the other priority of its class, so it ends none that
 /// the peer asked for.
 const ODD: u32 = 0xaa;
-/// Rate at which a packet of 256 bytes waits for longer than its timer runs in all, Mb/s.
-const SLOW: u32 = 40;
 /// Lowest rate of a queue pair that CNPs slow down, Mb/s.
 const MIN_RATE: u32 = 10_000;
 
@@ -99,21 +97,14 @@ pub fn round(target: Target, cycles: u64, seed: u64) -> Result<Soaked, String> {
             let shape = shape(&mut rng, line);
             let beside = usize::from(shape.options.tclass >> 6) != flood.class;
             let is_short = has_short_timers && beside;
-            let is_slow = is_short && rng.bool();
             let options = QpOptions {
                 retry_cnt: if is_short { 3 } else { 7 },
                 ..shape.options
             };
             let shape = Shape {
                 options,
-                longest: if is_slow { 256 } else { shape.longest },
-                patience: if is_fast && beside && !is_slow {
-                    PATIENCE
-                } else {
-                    LONG
-                },
-                timeout: is_short.then_some(if is_slow { 1 } else { 4 }),
-                rate_limit: is_slow.then_some(SLOW),
+                patience: if is_fast && beside { PATIENCE } else { LONG },
+                timeout: is_short.then_some(4),
                 ..shape
             };
             scene.add([2 + line, 2 + lines - 1 - line], shape, rng.u64(..));
@@ -176,7 +167,6 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
         patience: LONG,
         mark: 0x9a05_0000 | line,
         timeout: None,
-        rate_limit: None,
     }
 }
 

@@ -161,7 +161,6 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
         patience: PATIENCE,
         mark: 0x50a0_0000 | line,
         timeout: None,
-        rate_limit: None,
     }
 }
 

@@ -56,7 +56,6 @@ pub(super) fn scene(card: &Card, direct: bool, seed: u64, patience: Patience) ->
             patience: patience.message,
             mark: MARK,
             timeout: None,
-            rate_limit: None,
         };
         scene.add(qpn, shape, seed ^ u64::from(kind));
     }

@@ -174,7 +174,6 @@ impl Line {
         let bytes = (3 * WINDOW + RECEIVES + 2) * self.stride();
         let fixed = self.fixed();
         let timeouts = [self.shape.timeout, None];
-        let limits = [self.shape.rate_limit, None];
         for (side, host) in [&mut *a, &mut *b].into_iter().enumerate() {
             let end = &self.ends[side];
             let psn = self.rng.u32(..1 << 24);
@@ -185,7 +184,6 @@ impl Line {
                     send_cq: end.cqn,
                     recv_cq: end.cqn,
                     timeout: timeouts[side].unwrap_or(self.shape.options.timeout),
-                    rate_limit: limits[side].unwrap_or(self.shape.options.rate_limit),
                     ..self.shape.options
                 },
             );

@@ -18,8 +18,6 @@ pub(crate) struct Shape {
     pub(crate) mark: u32,
     /// Code of the ACK timeout of side A, if it is not that of `options`.
     pub(crate) timeout: Option<u8>,
-    /// Its rate limit, likewise.
-    pub(crate) rate_limit: Option<u32>,
 }
 
 /// What connections came to.
