@@ -183,7 +183,7 @@ pub(super) fn all(width: usize, seed: u64) -> Vec<Scenario> {
         };
         let setup = Setup { loss, ..setup };
         let name = format!("write_{LONG}_mtu_1024_loss_{percent}_percent");
-        add(tier, name, What::Load(load, setup, Shown::Loss));
+        add(tier, name, What::Mean(load, setup, Shown::Loss));
     }
     for (name, op) in OPS {
         let load = Load {
