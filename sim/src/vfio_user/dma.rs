@@ -9,7 +9,7 @@ use ferroce_vfio_user::header::{Command, Kind};
 use ferroce_vfio_user::message::{self, Message, Request, exactly};
 use ferroce_vfio_user::payload::{Dma as Range, DmaMap};
 
-use super::windows::Windows;
+use super::windows::{self, Windows};
 use crate::remote::{Answer, Refused, RemoteMemory, Ticket};
 
 /// A message that was sent and not answered.
@@ -42,6 +42,9 @@ impl Dma {
     /// Without a client. With `uses_shared` memory that the client shares is reached directly.
     #[must_use]
     pub fn new(uses_shared: bool) -> Self {
+        if uses_shared {
+            windows::raise_limit();
+        }
         Self(RefCell::new(State {
             uses_shared,
             ..State::default()

@@ -31,6 +31,8 @@ use crate::remote::Ticket;
 const MESSAGES: usize = 64;
 /// Sleep while a frame waits for room at the peer: there is no telling when it has some.
 const RETRY: Duration = Duration::from_millis(1);
+/// Sleep until a client is tried again for which there was no descriptor.
+const SHORT: Duration = Duration::from_millis(100);
 
 /// The card cannot be served any longer.
 #[derive(Debug, Error)]
@@ -166,12 +168,15 @@ impl<C: Card> Server<C> {
                 }
                 Ok(())
             }
-            Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(()),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                self.keeps_waiting = false;
+                Ok(())
+            }
             Err(e) if e.kind() == ErrorKind::ConnectionAborted => Ok(()),
             Err(e) if is_short(&e) => {
                 // It waits until there is a descriptor for it; the client that is here is served on.
                 if !std::mem::replace(&mut self.keeps_waiting, true) {
-                    tracing::warn!("a client waits: {e}");
+                    tracing::warn!("no client can be taken now: {e}");
                 }
                 Ok(())
             }
@@ -354,11 +359,17 @@ impl<C: Card> Server<C> {
 
     /// Waits until something comes, `stop` is set, or `most` has passed.
     fn sleep(&self, stop: &Stop, most: Option<Duration>) -> Result<(), ServeError> {
-        let mut fds = vec![
-            PollFd::from_borrowed_fd(stop.event(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN),
-        ];
+        let mut fds = vec![PollFd::from_borrowed_fd(stop.event(), PollFlags::IN)];
         let mut most = most;
+        if self.keeps_waiting {
+            // it would be ready all the time
+            most = Some(most.map_or(SHORT, |most| most.min(SHORT)));
+        } else {
+            fds.push(PollFd::from_borrowed_fd(
+                self.listener.as_fd(),
+                PollFlags::IN,
+            ));
+        }
         if let Some(client) = &self.client {
             let mut wanted = PollFlags::IN;
             wanted.set(PollFlags::OUT, client.is_late());

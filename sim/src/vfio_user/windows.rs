@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use ferroce_vfio_user::Errno;
 use ferroce_vfio_user::payload::{DmaMap, dma};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Most ranges at a time, the protocol's default.
 const MAX: usize = 65_535;
@@ -127,6 +128,17 @@ impl Windows {
             at = end + 1;
         }
     }
+}
+
+/// As many descriptors as this process may have: each range that a client shares needs one.
+pub(super) fn raise_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // What is refused leaves the limit as it was.
+    let _ = setrlimit(Resource::Nofile, most);
 }
 
 #[cfg(test)]

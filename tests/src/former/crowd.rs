@@ -9,7 +9,7 @@ use ferroce_sim::testhost::{Peer, QpOptions};
 use super::life::modify;
 use super::overrun::QPN;
 use super::traffic::headers;
-use super::{Test, stranger};
+use super::{PATIENCE, Test, stranger};
 
 /// How many end at once. The others stay in error until they start again with the next crowd.
 const ENDS: usize = 8;
@@ -51,7 +51,9 @@ impl Test {
             let (qpn, peer, next) = (life.qpn, life.peer, life.next);
             self.refuse(qpn, &peer, next);
         }
+        let end = self.host.nic.now() + PATIENCE;
         while self.host.stat("invalid_request_errors") < refusals {
+            assert!(self.host.nic.now() < end, "not all of a crowd fail");
             self.run(1);
         }
         let wait = [0, self.rng.u64(..400)][self.rng.usize(..2)];

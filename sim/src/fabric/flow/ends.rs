@@ -21,7 +21,11 @@ pub(super) enum Role {
 impl Role {
     /// Packets of this kind bring data of the flow.
     fn sends(self, opcode: Opcode) -> bool {
-        self == Self::Writes && opcode.is_request() || self == Self::Serves && opcode.is_response()
+        match self {
+            Self::Writes => opcode.is_request(),
+            Self::Reads => false,
+            Self::Serves => opcode.is_response() && opcode != Opcode::RcAck,
+        }
     }
 }
 
