@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use ferroce_vfio_user::message::Message;
 use ferroce_vfio_user::stream::{Outbox, Receiver, StreamError, Wait};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 
 /// Bytes of replies that wait for a client that does not read them, before the server stops reading from it until it does.
 const MAX_WAITING: usize = 4 << 20;
@@ -54,9 +54,7 @@ impl Client {
 
     /// Its other end is closed; what it sent before may still be here.
     pub(super) fn has_hung_up(&self) -> bool {
-        let mut fds = [PollFd::new(&self.socket, PollFlags::empty())];
-        let now = Timespec::default();
-        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
+        super::is_now(&self.socket, PollFlags::HUP)
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {

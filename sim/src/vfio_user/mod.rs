@@ -21,10 +21,12 @@ mod stop;
 mod windows;
 pub mod wire;
 
+use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use ferroce_vfio_user::header::Header;
 use ferroce_vfio_user::payload::Region;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::model::DEFAULT_PARAMS;
 use crate::nic::Nic;
@@ -119,4 +121,11 @@ impl Device {
         let unanswered = self.registers.reset();
         unanswered.iter().map(requests::region_reply).collect()
     }
+}
+
+/// Whether a descriptor is in a state now.
+fn is_now(fd: impl AsFd, state: PollFlags) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(fd.as_fd(), state)];
+    let now = Timespec::default();
+    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(state)
 }

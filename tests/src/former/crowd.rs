@@ -1,12 +1,13 @@
 //! Queue pairs that fail together, each by a message that it refuses, and of which some are reset at once: their events stand in a
 //! queue when the first of them ends.
 
+use ferroce_proto::abi::cmd::{QpState, opcode};
 use ferroce_proto::abi::qpc::{RqCtx, state};
 use ferroce_proto::wire::{Opcode, Psn};
 use ferroce_sim::packet;
 use ferroce_sim::testhost::{Peer, QpOptions};
 
-use super::life::modify;
+use super::life::{head, modify};
 use super::overrun::QPN;
 use super::traffic::headers;
 use super::{PATIENCE, Test, stranger};
@@ -63,11 +64,38 @@ impl Test {
             self.rng.shuffle(&mut ends);
         }
         for qpn in ends.into_iter().take(ENDS) {
-            self.command(modify(qpn, state::RESET, true), &[]);
-            self.take_events();
-            self.crowd.remove(&qpn);
-            self.host.was_reset(qpn);
+            self.reset_apart(qpn);
         }
+    }
+
+    /// A queue pair that is no life, with images as the host makes them.
+    pub(super) fn open_apart(&mut self, qpn: u32, options: QpOptions, peer: &Peer) {
+        self.host.create_qp_as(qpn, options);
+        let opening = self.host.opening(qpn, peer);
+        let images = self.host.images(qpn, peer);
+        self.command(opening, &images);
+        self.crowd.insert(qpn);
+    }
+
+    /// Its RESET: what it reports was there before the answer.
+    fn reset_apart(&mut self, qpn: u32) {
+        self.command(modify(qpn, state::RESET, true), &[]);
+        self.take_events();
+        self.crowd.remove(&qpn);
+        self.host.was_reset(qpn);
+    }
+
+    /// Its end, and that of its completion queue.
+    pub(super) fn end_apart(&mut self, qpn: u32, cqn: u16) {
+        self.reset_apart(qpn);
+        self.command(head(opcode::DESTROY_CQ, cqn.into()), &[]);
+        self.host.cq_was_destroyed(cqn);
+    }
+
+    /// The states of a queue pair.
+    pub(super) fn query(&mut self, qpn: u32) -> QpState {
+        let answer = self.command(head(opcode::QUERY_QP, qpn), &[]);
+        QpState::parse(&answer.value.to_le_bytes())
     }
 
     /// The last packet of a message that never began.

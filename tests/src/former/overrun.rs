@@ -1,12 +1,12 @@
 //! A queue pair that only receives, and whose completion queue is too small: it fails when it loses a completion.
 
-use ferroce_proto::abi::cmd::{CmdHead, QpState, opcode};
+use ferroce_proto::abi::cmd::{CmdHead, opcode};
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_proto::wire::{Opcode, Psn};
 use ferroce_sim::packet;
 use ferroce_sim::testhost::QpOptions;
 
-use super::life::{head, modify};
+use super::life::head;
 use super::traffic::headers;
 use super::{Test, stranger};
 
@@ -24,11 +24,7 @@ impl Test {
             recv_cq: cqn,
             ..QpOptions::default()
         };
-        self.host.create_qp_as(QPN, options);
-        let opening = self.host.opening(QPN, &peer);
-        let images = self.host.images(QPN, &peer);
-        self.command(opening, &images);
-        self.crowd.insert(QPN);
+        self.open_apart(QPN, options, &peer);
         let no_sends = CmdHead {
             qp_sq_state: true,
             sq_reset: true,
@@ -45,19 +41,13 @@ impl Test {
             self.host.nic.receive(&packet::frame(&headers, &[]));
         }
         self.run(10_000);
-        let answer = self.command(head(opcode::QUERY_QP, QPN), &[]);
-        let found = QpState::parse(&answer.value.to_le_bytes()).rq_state;
+        let found = self.query(QPN).rq_state;
         let expected = if messages > room {
             state::ERR
         } else {
             state::RTS
         };
         assert_eq!(found, expected, "{messages} messages, room for {room}");
-        self.command(modify(QPN, state::RESET, true), &[]);
-        self.take_events();
-        self.crowd.remove(&QPN);
-        self.host.was_reset(QPN);
-        self.command(head(opcode::DESTROY_CQ, QPN), &[]);
-        self.host.cq_was_destroyed(cqn);
+        self.end_apart(QPN, cqn);
     }
 }

@@ -1,13 +1,12 @@
 //! A send queue of UC that fails, and leaves SQE amid commands: what was posted before is flushed, what comes later is sent, and
 //! each SQD that is waited for has its event.
 
-use ferroce_proto::abi::cmd::{QpState, opcode};
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::qpc::{qp_type, state};
 use ferroce_sim::testhost::{QpOptions, Work};
 
-use super::life::{head, modify};
+use super::life::modify;
 use super::{PATIENCE, Test, stranger};
 
 /// Its number, and that of its completion queue.
@@ -36,11 +35,7 @@ impl Test {
             recv_cq: cqn,
             ..QpOptions::default()
         };
-        self.host.create_qp_as(QPN, options);
-        let opening = self.host.opening(QPN, &peer);
-        let images = self.host.images(QPN, &peer);
-        self.command(opening, &images);
-        self.crowd.insert(QPN);
+        self.open_apart(QPN, options, &peer);
         let source = self.region(1, 64, false);
         let good = Work::send(&[source.all()]);
         let mut bad = good.clone();
@@ -81,8 +76,7 @@ impl Test {
             recovery.drained = 0;
             self.command(modify(QPN, to, false), &[]);
             if self.rng.bool() {
-                let answer = self.command(head(opcode::QUERY_QP, QPN), &[]);
-                let found = QpState::parse(&answer.value.to_le_bytes()).sq_state;
+                let found = self.query(QPN).sq_state;
                 assert_eq!(found, to, "state of a send queue that leaves SQE");
             }
             if to == state::SQD && self.rng.bool() {
@@ -100,12 +94,7 @@ impl Test {
         self.until(&mut recovery, "all completions", |found| {
             found.completed == found.posted
         });
-        self.command(modify(QPN, state::RESET, true), &[]);
-        self.take_events();
-        self.crowd.remove(&QPN);
-        self.host.was_reset(QPN);
-        self.command(head(opcode::DESTROY_CQ, QPN), &[]);
-        self.host.cq_was_destroyed(cqn);
+        self.end_apart(QPN, cqn);
         self.invalidate(&source);
     }
 
