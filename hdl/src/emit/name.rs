@@ -1,4 +1,7 @@
 //! Names: from the paths of Rust fields to Verilog identifiers.
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::error::Reason;
 
 /// What the names of modules begin with: beside other libraries in one project no two modules may have one name.
@@ -68,14 +71,16 @@ pub(crate) fn check(name: &str) -> Result<(), Reason> {
     if !head || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
         return Err(Reason::BadName(name.into(), "letters, digits and _ only"));
     }
-    if KEYWORDS.split_whitespace().any(|keyword| keyword == name) {
+    if KEYWORDS.contains(name) {
         return Err(Reason::BadName(name.into(), "a keyword"));
     }
     Ok(())
 }
 
 /// Keywords of IEEE 1800-2017 (annex B), which include those of Verilog-2001.
-const KEYWORDS: &str = "\
+static KEYWORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| KEYWORD_LIST.split_whitespace().collect());
+
+const KEYWORD_LIST: &str = "\
     accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind \
     bins binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config \
     const constraint context continue cover covergroup coverpoint cross deassign default defparam design disable \

@@ -26,8 +26,12 @@ mod item;
 mod log;
 mod stream;
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsString;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use fastrand::Rng;
@@ -38,7 +42,7 @@ pub use axis::{AxisSink, AxisSource, Frame};
 pub use item::Item;
 pub use stream::{StreamSink, StreamSource};
 
-use crate::verilator::{self, Dut, Input, Options, Spec};
+use crate::verilator::{self, Dut, Input, Model, Options, Spec};
 
 /// Cycles for which [`Bench::reset`] holds `rst`.
 pub const RESET_CYCLES: u64 = 16;
@@ -92,6 +96,41 @@ fn lines(errors: &[EmitError]) -> String {
     lines.join("\n")
 }
 
+fn trace_dir() -> Option<OsString> {
+    env::var_os("FERROCE_TRACE")
+}
+
+fn built(spec: &Spec) -> Result<Model, verilator::Error> {
+    let options = Options {
+        trace: trace_dir().is_some(),
+        ..Options::default()
+    };
+    verilator::build(spec, &options)
+}
+
+/// The block that `make` makes; once in a process where `make` holds nothing, so that its block is always the same.
+fn emitted<B: Block, F>(make: F) -> Result<Model, SetupError>
+where
+    F: FnOnce() -> B + Send + 'static,
+{
+    static MODELS: Mutex<BTreeMap<TypeId, Arc<Mutex<Option<Model>>>>> = Mutex::new(BTreeMap::new());
+    let slot = match size_of::<F>() {
+        0 => lock(&MODELS).entry(TypeId::of::<F>()).or_default().clone(),
+        _ => Arc::default(),
+    };
+    let mut slot = lock(&slot);
+    if slot.is_none() {
+        let design = emit::with_stack(|| emit::verilog(&make())).map_err(SetupError::Emit)?;
+        *slot = Some(built(&Spec::from(&design))?);
+    }
+    Ok(slot.clone().expect("it was put there"))
+}
+
+/// The contents are whole also when another test failed amid its own emission.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A device under test with clock and reset.
 #[derive(Debug)]
 pub struct Bench {
@@ -107,9 +146,12 @@ impl Bench {
     ///
     /// # Errors
     /// What the emission refuses, and the errors of [`new`](Self::new).
-    pub fn of<B: Block>(make: impl FnOnce() -> B + Send) -> Result<Self, SetupError> {
-        let design = emit::with_stack(|| emit::verilog(&make())).map_err(SetupError::Emit)?;
-        Ok(Self::new(&Spec::from(&design))?)
+    pub fn of<B, F>(make: F) -> Result<Self, SetupError>
+    where
+        B: Block,
+        F: FnOnce() -> B + Send + 'static,
+    {
+        Ok(Self::instance(&emitted(make)?)?)
     }
 
     /// Builds `spec` and makes an instance; what its reset does not reach is random.
@@ -117,17 +159,16 @@ impl Bench {
     /// # Errors
     /// Those of [`verilator::build`], and a trace that cannot be written.
     pub fn new(spec: &Spec) -> Result<Self, verilator::Error> {
-        let trace = env::var_os("FERROCE_TRACE");
-        let options = Options {
-            trace: trace.is_some(),
-            ..Options::default()
-        };
+        Self::instance(&built(spec)?)
+    }
+
+    fn instance(model: &Model) -> Result<Self, verilator::Error> {
         let seed = seed();
-        let mut dut = verilator::build(spec, &options)?.instance_randomised(seed)?;
-        if let Some(dir) = trace {
+        let mut dut = model.instance_randomised(seed)?;
+        if let Some(dir) = trace_dir() {
             let thread = thread::current();
             let test = thread.name().unwrap_or("bench").replace("::", "-");
-            dut.trace(Path::new(&dir).join(format!("{test}-{}.fst", spec.top)))?;
+            dut.trace(Path::new(&dir).join(format!("{test}-{}.fst", model.top())))?;
         }
         Ok(Self::with_dut(dut, seed))
     }
