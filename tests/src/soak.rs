@@ -15,8 +15,8 @@ use crate::conformance::run::Target;
 use crate::quiet;
 use crate::scene::kernel::Kernel;
 use crate::scene::line::State;
-use crate::scene::shape::Shape;
-use crate::scene::{STEP, Scene, options};
+use crate::scene::shape::{Shape, options};
+use crate::scene::{STEP, Scene};
 use crate::world::{World, pausing};
 
 /// Cycles in which a command is answered beside all that traffic.

@@ -78,7 +78,8 @@ pub(crate) fn check(name: &str) -> Result<(), Reason> {
 }
 
 /// Keywords of IEEE 1800-2017 (annex B), which include those of Verilog-2001.
-static KEYWORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| KEYWORD_LIST.split_whitespace().collect());
+static KEYWORDS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| KEYWORD_LIST.split_whitespace().collect());
 
 const KEYWORD_LIST: &str = "\
     accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind \

@@ -279,7 +279,7 @@ fn rate_limit_beside_another(bench: &mut Bench) {
         }
         while c.pair.a.poll(0).is_some() {}
     };
-    for _ in 0..4 {
+    for _ in 0..2 {
         // idle for long
         for _ in 0..2500 {
             busy(&mut c);

@@ -7,8 +7,8 @@ use ferroce_sim::testhost::QpOptions;
 
 use crate::conformance::run::Target;
 use crate::differential::Card;
-use crate::scene::shape::Shape;
-use crate::scene::{Scene, options};
+use crate::scene::Scene;
+use crate::scene::shape::{Shape, options};
 use crate::world::World;
 
 /// Cycles in which things are done.

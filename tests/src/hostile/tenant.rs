@@ -127,7 +127,7 @@ impl Tenant {
                 // A turn of a packet or two, of what the rate allows, or of 32 kB.
                 window: [0, 4, 4, 8][rng.usize(..4)],
                 rate_limit: [0, 0, 0, 10_000][rng.usize(..4)],
-                ..crate::scene::options(kind, ferroce_proto::wire::Mtu::Mtu256)
+                ..crate::scene::shape::options(kind, ferroce_proto::wire::Mtu::Mtu256)
             };
             host.create_qp_as(qpn, options);
             let psn = rng.u32(..1 << 24);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use ferroce_proto::abi::cmd::{CmdCpl, CmdHead, opcode, status};
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::state;
+use ferroce_proto::abi::qpc::{SqCtx, state};
 use ferroce_proto::abi::regs;
 use ferroce_sim::testhost::{Command, Host, Mr, Peer, Rights};
 
@@ -116,6 +116,20 @@ impl Kernel {
     /// A queue pair goes from RESET to RTS.
     pub(crate) fn open(&mut self, host: &Host, qpn: u32, peer: &Peer) {
         self.order(host.opening(qpn, peer), &host.images(qpn, peer), ok);
+    }
+
+    /// A queue pair sends no faster than `mbps` Mb/s; 0 is as fast as it can.
+    pub(crate) fn limit(&mut self, host: &Host, qpn: u32, peer: &Peer, mbps: u32) {
+        let [sq, ..] = host.images(qpn, peer);
+        let sq = SqCtx {
+            rate_limit: mbps,
+            ..SqCtx::parse(&sq)
+        };
+        let head = CmdHead {
+            qp_sq: true,
+            ..plain(opcode::MODIFY_QP, qpn)
+        };
+        self.order(head, &[sq.emit(), [0; 64], [0; 64]], ok);
     }
 
     /// A queue pair goes to ERR.

@@ -355,7 +355,8 @@ impl Line {
                 && !self.gave_up
                 && let Some(sent) = self.ends[side].sent.front()
             {
-                let (number, waited) = (sent.number, now - sent.since.max(self.free_since));
+                let since = sent.since.max(self.free_since);
+                let (number, waited) = (sent.number, now.saturating_sub(since));
                 assert!(
                     waited < self.shape.patience,
                     "{}: message {number} does not end in {waited} cycles",

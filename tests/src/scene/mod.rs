@@ -20,7 +20,7 @@ use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::link::{Config, Wire};
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::random::Chance;
-use ferroce_sim::testhost::{EXPERIMENTAL, Host, Pair, QpOptions, Side};
+use ferroce_sim::testhost::{EXPERIMENTAL, Host, Pair, Side};
 
 use crate::conformance::event_queue::Eq;
 use crate::conformance::notification::mark;
@@ -252,6 +252,17 @@ impl Scene {
         }
     }
 
+    /// The host of a side has its queue pairs of a class send no faster than `mbps` Mb/s; 0 is as fast as they can.
+    pub(crate) fn limit(&mut self, side: Side, class: usize, mbps: u32) {
+        let hosts = [&self.pair.a, &self.pair.b];
+        let (near, far) = (side as usize, 1 - side as usize);
+        let of_class = |line: &&Line| usize::from(line.tclass() >> 6) == class;
+        for line in self.lines.iter().filter(of_class) {
+            let peer = hosts[far].peer(line.ends[far].qpn);
+            self.kernels[near].limit(hosts[near], line.ends[near].qpn, &peer, mbps);
+        }
+    }
+
     /// All connections that are closed are opened.
     pub(crate) fn open_all(&mut self) {
         for line in 0..self.lines.len() {
@@ -375,15 +386,4 @@ pub(crate) fn holds(bytes: &[u8], mark: u32) -> bool {
     let mark = mark.to_le_bytes();
     let has = |two: &[u8]| two[..4] == mark && two[8..] == mark;
     bytes.windows(12).any(has)
-}
-
-/// A queue pair that gives up late and repeats soon.
-pub(crate) fn options(qp_type: u8, mtu: ferroce_proto::wire::Mtu) -> QpOptions {
-    QpOptions {
-        qp_type,
-        mtu,
-        timeout: 3,
-        rnr_retry: 7,
-        ..QpOptions::default()
-    }
 }

@@ -1,5 +1,6 @@
 //! How a connection is made, and what it came to.
 
+use ferroce_proto::wire::Mtu;
 use ferroce_sim::testhost::QpOptions;
 
 /// How a connection is made.
@@ -36,5 +37,16 @@ impl std::ops::AddAssign for Tally {
         self.messages += other.messages;
         self.bytes += other.bytes;
         self.lost += other.lost;
+    }
+}
+
+/// A queue pair that gives up late and repeats soon.
+pub(crate) fn options(qp_type: u8, mtu: Mtu) -> QpOptions {
+    QpOptions {
+        qp_type,
+        mtu,
+        timeout: 3,
+        rnr_retry: 7,
+        ..QpOptions::default()
     }
 }

@@ -104,6 +104,8 @@ pub struct EqWrite<const W: usize, const K: usize, const E: usize> {
     now: Reg<Bits<26>>,
     /// A read may begin.
     may_ask: Reg<Bit>,
+    /// A command waited in the cycle before: at the port it is late.
+    commanded: Reg<Bit>,
     read_eqn: Dff<Bits<E>>,
     /// Its queue was opened or closed since.
     stale: Reg<Bit>,
@@ -181,7 +183,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
             pass_due,
             parked.m.valid & place.room,
             record.answered,
-            command.valid,
+            commanded,
             events.valid & place.room,
         );
         let mut chosen = visit;
@@ -260,6 +262,7 @@ impl<const W: usize, const K: usize, const E: usize> Logic for EqWrite<W, K, E> 
             EqStep::Store => step = EqStep::Pick,
             _ => step = EqStep::Pick,
         }
+        commanded = command.valid & !command.ready;
         queues.read = step == EqStep::Pick;
         queues.read_eqn = chosen;
         queues.load = step == EqStep::Load;

@@ -71,6 +71,8 @@ pub struct CompletionHold<const Q: usize> {
     /// Flushes granted, and those taken, modulo 2^16.
     flushes_granted: Reg<Bits<16>>,
     flushes_taken: Reg<Bits<16>>,
+    /// What the first of `drains` follows is taken.
+    is_flushed: Reg<Bit>,
     waits: Reg<Bit>,
     has_room: Reg<Bit>,
     /// The turn of `retired`; else that of `flushed`, every second cycle if both have something.
@@ -134,8 +136,9 @@ impl<const Q: usize> Logic for CompletionHold<Q> {
         forward!(drains.s <= late.m);
         waits = (drains.level >> Self::HALF).any();
         drains_wait = waits;
-        let is_flushed = !(flushes_taken - drains.m.payload.flushes).bit(15);
-        let marks = turn & drains.m.valid & is_flushed;
+        let marks = turn & is_flushed;
+        let reached = !(flushes_taken - drains.m.payload.flushes).bit(15);
+        is_flushed = drains.m.valid & reached & !marks;
         drains.m.ready = marks;
         if marks {
             list.s.valid = true;

@@ -20,8 +20,11 @@
 //! | Timeout | else | **retry** (IB1 9.7.6.1.3) | [`SqRetired`] |
 //! | Retire | | `retire` walks the outstanding ring | [`SqRetired`] |
 //! | Retired | going back | execution goes on at the oldest message | [`SqRetired`] |
+//! | Retired | the WQE that was to be sent again had arrived, and others are outstanding | they are read again from host memory | [`SqRetired`] |
 //! | Retired | a message failed | the queue pair fails with its status | [`SqRetired`] |
-//! | Command | see there | state, PSNs and retries are set | [`SqCommand`] |
+//! | Command | RTS in SQE, and WQEs are posted behind the failed one | they are flushed first; SQD meanwhile is kept until then (IB1 10.3.1) | [`SqCommand`] |
+//! | Command | SQE of an RC queue pair | ERR (IB1 10.3.1) | [`SqCommand`] |
+//! | Command | else, unless it failed while the command was on its way | state, PSNs and retries are set | [`SqCommand`] |
 //! | Failed | the responder failed, or a completion was lost | the queue pair fails | [`SqCommand`] |
 //! | Unread | the packet is outstanding | nothing more is sent; its message fails when it is the oldest | [`SqCommand`], [`SqRetired`] |
 //!

@@ -258,11 +258,10 @@ impl<const Q: usize> Logic for WqeCheck<Q> {
         // a cycle old, in which one head more may have come
         near = unread_valid & ((unread - tag) < 3);
         let give = m.ready & waiting.m.valid & decision.m.valid;
-        if load_head & !gave {
-            inside += 1;
-        } else if !load_head & gave {
-            inside -= 1;
-        }
+        // both sums, as `load_head` is late
+        let without = if gave { inside - 1 } else { inside };
+        let with = if gave { inside } else { inside + 1 };
+        inside = if load_head { with } else { without };
         gave = give;
         if load_head {
             tag += 1;

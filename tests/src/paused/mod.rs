@@ -1,14 +1,13 @@
-//! Classes of traffic that the peer pauses and lets go on, amid connections of all kinds, packets marked for congestion and
+//! Classes of traffic that the peer pauses, or the host slows down, and lets go on, amid connections of all kinds, packets marked for congestion and
 //! frames of the hosts: what is of another class goes on, and all of a class comes once it may.
 //!
 //! A round is a world of its own, of a seed, as those of [`soak`](crate::soak) are. Its wire loses nothing but, in some rounds,
 //! requests.
 
-use std::collections::VecDeque;
+mod flood;
 
 use fastrand::Rng;
 use ferroce_proto::abi::classes::share;
-use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::qpc::qp_type;
 use ferroce_proto::abi::regs::{self, CNP_CONFIG_RESET};
 use ferroce_proto::wire::Mtu;
@@ -16,17 +15,16 @@ use ferroce_sim::ethernet::pause::Pause;
 use ferroce_sim::link::Config;
 use ferroce_sim::random::Chance;
 use ferroce_sim::rtl::Options;
-use ferroce_sim::testhost::{
-    ExceptionQueue, Mr, QpOptions, Rights, Side, Work, experimental, pattern,
-};
+use ferroce_sim::testhost::{QpOptions, Side};
 
 use crate::conformance::run::Target;
 use crate::quiet;
 use crate::scene::kernel::Kernel;
-use crate::scene::shape::Shape;
-use crate::scene::{STEP, Scene, options};
+use crate::scene::shape::{Shape, options};
+use crate::scene::{STEP, Scene};
 use crate::soak::Soaked;
 use crate::world::World;
+use flood::{FLOODS, Flood};
 
 /// Cycles in which a command is answered: one that ends something waits for what stands in paused classes.
 const COMMAND: u64 = 1_000_000;
@@ -44,19 +42,16 @@ const LOSING: u64 = 4_000;
 const INTERVAL: u64 = 12_000;
 /// Classes of the priorities after reset: two priorities each.
 const CLASSES: usize = 4;
-/// Queue pairs of the flood, and messages that one has under way.
-const FLOODS: u32 = 24;
-const DEPTH: u32 = 16;
-/// Bytes of its READs.
-const LENGTH: usize = 4096;
-/// Log2 of the slots of the host's frames.
-const SLOTS: u8 = 8;
 
 /// The priorities of all that is sent, a bit each. A pause of the test is of the other priority of its class, so it ends none that
 /// the peer asked for.
 const ODD: u32 = 0xaa;
 /// Lowest rate of a queue pair that CNPs slow down, Mb/s.
 const MIN_RATE: u32 = 10_000;
+/// Rates of queue pairs that hosts slow down, Mb/s: from packet to packet several timers pass.
+const SLOW: std::ops::Range<u32> = 5..40;
+/// Cycles after which a queue pair may still be as slow as it was: 300 us, see `rate_limit_is_lifted`.
+const LIFTED: u64 = 75_000;
 
 const SIDES: [Side; 2] = [Side::A, Side::B];
 
@@ -170,152 +165,16 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
     }
 }
 
-/// Connections of a class with more to send, to acknowledge and to answer than its queue takes, and frames of the hosts.
-struct Flood {
-    /// Numbers of the queue pairs at each side, and the messages that each has under way.
-    under_way: [Vec<u32>; 2],
-    /// What each side sends, and where it has what it reads and what the other writes.
-    sources: [Mr; 2],
-    sinks: [Mr; 2],
-    /// Sides that have read.
-    has_read: [bool; 2],
-    class: usize,
-    /// Messages that ended.
-    done: u64,
-    queues: [ExceptionQueue; 2],
-    /// Frames on their way to each side, and those that it took.
-    frames: [VecDeque<Vec<u8>>; 2],
-    taken: [u64; 2],
-}
-
-impl Flood {
-    /// Number of the first queue pair, and of the completion queue.
-    const FIRST: u32 = 40;
-    const CQN: u16 = 100;
-
-    fn new(scene: &mut Scene, rng: &mut Rng) -> Self {
-        let pair = &mut scene.pair;
-        let hosts = [&mut pair.a, &mut pair.b];
-        let [a, b] = hosts.map(|host| {
-            host.create_cq_as(Self::CQN, 9);
-            let source = host.create_mr(&pattern(LENGTH, 5), Rights::ALL);
-            let sink = host.create_mr(&[0; LENGTH], Rights::ALL);
-            (source, sink, ExceptionQueue::open(host, SLOTS, false))
-        });
-        let options = QpOptions {
-            send_cq: Self::CQN,
-            recv_cq: Self::CQN,
-            timeout: 9,
-            tclass: tclass(rng),
-            mtu: Mtu::Mtu4096,
-            max_rd_atomic: 16,
-            ..QpOptions::default()
-        };
-        for number in Self::FIRST..Self::FIRST + FLOODS {
-            pair.a.create_qp_as(number, options);
-            pair.b.create_qp_as(number, options);
-            pair.join(number, number);
-        }
-        Self {
-            under_way: [(); 2].map(|()| vec![0; FLOODS as usize]),
-            sources: [a.0, b.0],
-            sinks: [a.1, b.1],
-            has_read: [false; 2],
-            class: usize::from(options.tclass >> 6),
-            done: 0,
-            queues: [a.2, b.2],
-            frames: Default::default(),
-            taken: [0; 2],
-        }
-    }
-
-    /// Takes what ended and came, and posts more for what is held.
-    fn step(&mut self, scene: &mut Scene, rng: &mut Rng, held: &[Held]) {
-        for side in SIDES {
-            let (near, far) = (side as usize, 1 - side as usize);
-            let has_left = self.has_left(scene, near);
-            let to = scene.pair.host(SIDES[far]).mac;
-            let host = scene.pair.host(side);
-            while let Some(cqe) = host.poll(Self::CQN) {
-                assert_eq!(cqe.status, status::SUCCESS, "the flood: {cqe:?}");
-                self.under_way[near][(cqe.qpn - Self::FIRST) as usize] -= 1;
-                self.done += 1;
-            }
-            while let Some(frame) = self.queues[near].take(host) {
-                // more than a card stores are dropped
-                let mut frames = std::iter::from_fn(|| self.frames[near].pop_front());
-                let of_other = frames.any(|sent| sent == frame);
-                assert!(of_other, "{side:?}: not a frame of the other host");
-                self.taken[near] += 1;
-                self.queues[near].give_back(host, false);
-            }
-            let is_held = |class| held.iter().any(|it| it.class() == class);
-            if rng.u8(..64) > 0 {
-                continue;
-            }
-            let number = rng.usize(..FLOODS as usize);
-            if self.under_way[near][number] == 0 && is_held(self.class) {
-                let reads = number.is_multiple_of(4);
-                self.has_read[near] |= reads;
-                let work = match reads {
-                    true => Work::read(&[self.sinks[near].all()], &self.sources[far], 0),
-                    false => Work::write(&[self.sources[near].sge(0, 8)], &self.sinks[far], 0),
-                };
-                for _ in 0..DEPTH {
-                    host.post_send(Self::FIRST + number as u32, &work);
-                }
-                self.under_way[near][number] = DEPTH;
-            }
-            if has_left && is_held(0) {
-                for count in 0..=u8::MAX {
-                    let payload = vec![count; rng.usize(986..1486)];
-                    let frame = experimental(host.mac, to, &payload);
-                    self.queues[near].put(host, &frame, frame.len() as u16);
-                    self.frames[far].push_back(frame);
-                }
-                self.queues[near].ring(host);
-            }
-        }
-    }
-
-    /// All has ended, or left.
-    fn at_rest(&self, scene: &Scene) -> bool {
-        let ended = self.under_way.iter().flatten().all(|count| *count == 0);
-        ended && self.has_left(scene, 0) && self.has_left(scene, 1)
-    }
-
-    /// All frames of a host have.
-    fn has_left(&self, scene: &Scene, side: usize) -> bool {
-        scene.host_frames[side] as u16 == self.queues[side].sent()
-    }
-
-    /// What was read is there, and each frame came or is counted as dropped.
-    fn check(&self, scene: &mut Scene) {
-        for side in SIDES {
-            let (near, far) = (side as usize, 1 - side as usize);
-            let host = scene.pair.host(side);
-            let sink = host.contents(&self.sinks[near]);
-            let as_read = sink == pattern(LENGTH, 5);
-            assert!(as_read || !self.has_read[near], "{side:?}: what was read");
-            let counts = ["rx_exceptions", "rx_exception_drops"].map(|name| host.stat(name));
-            let sent = scene.host_frames[far];
-            assert_eq!(
-                counts,
-                [self.taken[near], sent - self.taken[near]],
-                "{side:?}"
-            );
-        }
-    }
-}
-
-/// A class that a card is to pause.
+/// A class that a card is to pause, or whose queue pairs its host slows down.
 #[derive(Clone, Copy)]
 struct Held {
     side: Side,
     priority: usize,
-    /// Cycle from which on it is asked to pause; before that its requests are lost.
+    /// Mb/s of its queue pairs, in place of a pause.
+    limit: Option<u32>,
+    /// Cycle from which on it is held; before that its requests are lost.
     since: u64,
-    /// Cycle in which it may go on, and in which it is asked again to pause.
+    /// Cycle in which it may go on, and in which it is held again.
     until: u64,
     again: u64,
 }
@@ -323,6 +182,22 @@ struct Held {
 impl Held {
     fn class(&self) -> usize {
         self.priority / 2
+    }
+
+    /// The card is asked to hold it, or to go on.
+    fn ask(&self, scene: &mut Scene, ends: bool) {
+        match self.limit {
+            None => {
+                let quanta = if ends { 0 } else { u16::MAX };
+                let pause = Pause::of(self.priority, quanta);
+                let from = scene.pair.host(SIDES[1 - self.side as usize]).mac;
+                scene.pair.host(self.side).nic.receive(&pause.emit(from));
+            }
+            Some(mbps) => {
+                let mbps = if ends { 0 } else { mbps };
+                scene.limit(self.side, self.class(), mbps);
+            }
+        }
     }
 }
 
@@ -349,17 +224,15 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, has_short_timers: bool, cycles: u
             let ends = now >= it.until;
             if ends || now >= it.again {
                 it.again = now + REFRESH;
-                let quanta = if ends { 0 } else { u16::MAX };
-                let pause = Pause::of(it.priority, quanta);
-                let from = scene.pair.host(SIDES[1 - it.side as usize]).mac;
-                scene.pair.host(it.side).nic.receive(&pause.emit(from));
+                it.ask(scene, ends);
             }
             !ends
         });
         for line in &mut scene.lines {
             let class = usize::from(line.tclass() >> 6);
-            if held.iter().any(|it| it.class() == class) {
-                line.free_since = now;
+            for it in held.iter().filter(|it| it.class() == class) {
+                let free = now + if it.limit.is_some() { LIFTED } else { 0 };
+                line.free_since = line.free_since.max(free);
             }
         }
         if now < end && rng.u64(..INTERVAL / STEP) == 0 {
@@ -372,9 +245,11 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, has_short_timers: bool, cycles: u
                 // Requests that are lost just before a pause are due again in it, as timers are shorter than pauses.
                 let loses = has_short_timers && class != flood.class;
                 let since = now + if loses { LOSING } else { 0 };
+                let slows = loses && rng.bool();
                 held.push(Held {
                     side,
                     priority,
+                    limit: slows.then(|| rng.u32(SLOW)),
                     since,
                     until: since + rng.u64(PAUSE),
                     again: since,
