@@ -53,7 +53,7 @@ mod pauses_full;
 mod pauses_sent;
 mod protection;
 mod psn;
-mod rates;
+pub(crate) mod rates;
 mod rc_write;
 mod reaction;
 mod read;

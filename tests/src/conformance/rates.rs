@@ -6,7 +6,7 @@ use ferroce_proto::abi::qpc::{SqCtx, state};
 use ferroce_proto::abi::rates::RP_RANGES;
 use ferroce_proto::abi::regs::{self, REGISTERS, feature};
 use ferroce_proto::wire::Opcode;
-use ferroce_sim::testhost::{Mr, QpOptions, Rights, Side, Work, pattern};
+use ferroce_sim::testhost::{Host, Mr, Peer, QpOptions, Rights, Side, Work, pattern};
 
 use super::bench::{Bench, Conn, Sent};
 use super::{cases, check};
@@ -47,25 +47,30 @@ pub(super) fn limited(mbps: u32) -> QpOptions {
     }
 }
 
+/// The command by which a queue pair sends no faster than `mbps` Mb/s, 0 for as fast as it can, and its images.
+pub(crate) fn limiting(host: &Host, qpn: u32, peer: &Peer, mbps: u32) -> (CmdHead, [[u8; 64]; 3]) {
+    let [sq, ..] = host.images(qpn, peer);
+    let sq = SqCtx {
+        rate_limit: mbps,
+        ..SqCtx::parse(&sq)
+    };
+    let head = CmdHead {
+        qp_sq: true,
+        opcode: opcode::MODIFY_QP,
+        index: qpn,
+        ..CmdHead::default()
+    };
+    (head, [sq.emit(), [0; 64], [0; 64]])
+}
+
 /// The limit of the queue pair of `side` is `mbps` from now on.
 pub(super) fn set_limit(c: &mut Conn, side: Side, mbps: u32) {
     let (host, qpn, peer) = match side {
         Side::A => (&mut c.pair.a, c.qa, c.pair.b.peer(c.qb)),
         Side::B => (&mut c.pair.b, c.qb, c.pair.a.peer(c.qa)),
     };
-    let [sq, ..] = host.images(qpn, &peer);
-    let sq = SqCtx {
-        rate_limit: mbps,
-        ..SqCtx::parse(&sq)
-    };
-    let head = CmdHead {
-        opcode: opcode::MODIFY_QP,
-        index: qpn,
-        qp_sq: true,
-        ..CmdHead::default()
-    };
-    let blank = [0; 64];
-    let answer = host.command(head, &[sq.emit(), blank, blank]);
+    let (head, images) = limiting(host, qpn, &peer, mbps);
+    let answer = host.command(head, &images);
     check("status of the command", answer.status, 0);
 }
 

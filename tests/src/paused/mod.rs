@@ -229,7 +229,7 @@ fn go_on(scene: &mut Scene, flood: &mut Flood, has_short_timers: bool, cycles: u
             !ends
         });
         for line in &mut scene.lines {
-            let class = usize::from(line.tclass() >> 6);
+            let class = line.class();
             for it in held.iter().filter(|it| it.class() == class) {
                 let free = now + if it.limit.is_some() { LIFTED } else { 0 };
                 line.free_since = line.free_since.max(free);

@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 
 use ferroce_proto::abi::cmd::{CmdCpl, CmdHead, opcode, status};
 use ferroce_proto::abi::mr::MrCtx;
-use ferroce_proto::abi::qpc::{SqCtx, state};
+use ferroce_proto::abi::qpc::state;
 use ferroce_proto::abi::regs;
 use ferroce_sim::testhost::{Command, Host, Mr, Peer, Rights};
+
+use crate::conformance::rates::limiting;
 
 /// Cycles between two reads of a register.
 const PROBE_EVERY: u64 = 700;
@@ -120,16 +122,8 @@ impl Kernel {
 
     /// A queue pair sends no faster than `mbps` Mb/s; 0 is as fast as it can.
     pub(crate) fn limit(&mut self, host: &Host, qpn: u32, peer: &Peer, mbps: u32) {
-        let [sq, ..] = host.images(qpn, peer);
-        let sq = SqCtx {
-            rate_limit: mbps,
-            ..SqCtx::parse(&sq)
-        };
-        let head = CmdHead {
-            qp_sq: true,
-            ..plain(opcode::MODIFY_QP, qpn)
-        };
-        self.order(head, &[sq.emit(), [0; 64], [0; 64]], ok);
+        let (head, images) = limiting(host, qpn, peer, mbps);
+        self.order(head, &images, ok);
     }
 
     /// A queue pair goes to ERR.

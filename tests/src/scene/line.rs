@@ -119,9 +119,9 @@ impl Line {
         }
     }
 
-    /// Traffic class of what it sends.
-    pub(crate) fn tclass(&self) -> u8 {
-        self.shape.options.tclass
+    /// Class of what it sends, by the tables after reset.
+    pub(crate) fn class(&self) -> usize {
+        usize::from(self.shape.options.tclass >> 6)
     }
 
     /// The region at a side.
@@ -202,7 +202,7 @@ impl Line {
             let peer = peers[side];
             if self.shape.options.qp_type == qp_type::UD {
                 let handle = AvCtx {
-                    tclass: self.tclass(),
+                    tclass: self.shape.options.tclass,
                     ..host.handle(&peer)
                 };
                 kernel.create(cmd::WRITE_AH, self.number, &handle.emit());

@@ -256,8 +256,7 @@ impl Scene {
     pub(crate) fn limit(&mut self, side: Side, class: usize, mbps: u32) {
         let hosts = [&self.pair.a, &self.pair.b];
         let (near, far) = (side as usize, 1 - side as usize);
-        let of_class = |line: &&Line| usize::from(line.tclass() >> 6) == class;
-        for line in self.lines.iter().filter(of_class) {
+        for line in self.lines.iter().filter(|line| line.class() == class) {
             let peer = hosts[far].peer(line.ends[far].qpn);
             self.kernels[near].limit(hosts[near], line.ends[near].qpn, &peer, mbps);
         }
