@@ -198,10 +198,16 @@ impl QueuePair {
                 Response::Read(read) => Some(read),
                 _ => None,
             });
-        // What leaves before a duplicate is of no use: the requester went back to that one.
-        let goes_back = reads.clone().any(|read| read.repeated);
-        let counts = |read: &&ReadReply| read.repeated || !goes_back;
-        let is_due = reads.filter(counts).any(|read| read.will_answer(psn, mtu));
+        // What leaves before the latest run of duplicates is of no use: the requester went back to the first of them.
+        let mut due: Vec<_> = reads.clone().filter(|read| read.repeated).collect();
+        let goes_back = |two: &[&ReadReply]| two[1].psn.since(two[0].psn) <= 0;
+        if let Some(before) = due.windows(2).rposition(goes_back) {
+            due.drain(..=before);
+        }
+        if due.is_empty() {
+            due = reads.collect();
+        }
+        let is_due = due.iter().any(|read| read.will_answer(psn, mtu));
         let allowed = self.rq.ctx.remote_read
             && reth.dma_len <= MAX_DMA_LEN
             && env

@@ -27,6 +27,8 @@ struct Pair {
     last: Option<Token>,
     /// Packets of the READ that is being answered.
     rest: VecDeque<Packet>,
+    /// That is no duplicate.
+    answers_new: bool,
     psn: u32,
     history: Vec<Request>,
     /// Results of its atomics, in their order.
@@ -191,9 +193,9 @@ impl World {
                 pair.atomics.push((request, value));
             }
             if !request.duplicate {
-                pair.answered += 1;
                 pair.last = None;
             }
+            pair.answers_new = !request.duplicate;
             pair.rest = answer(&request, value).into();
             assert_eq!(Some(packet), pair.rest.pop_front());
             for number in 0..request.packets() {
@@ -202,6 +204,10 @@ impl World {
                     self.pieces.push((addr, request.plen(number)));
                 }
             }
+        }
+        // a requester has up to 16 of which the last response has not come
+        if !packet.is_ack() && pair.rest.is_empty() {
+            pair.answered += usize::from(pair.answers_new);
         }
     }
 

@@ -237,11 +237,17 @@ fn a_duplicate_with_its_answer_due_is_dropped() {
 fn answering(packets: u32, left: u64) -> (Rig, Request) {
     let mut rig = Rig::new(Pauses::NONE, Pauses::new(0.5, 8));
     let read = Request::read(3, 50, 1024 * packets);
-    rig.request(&read);
-    while rig.desc.count() < left {
+    begin(&mut rig, &read, left);
+    (rig, read)
+}
+
+/// A request, until `left` of its descriptors came.
+fn begin(rig: &mut Rig, read: &Request, left: u64) {
+    rig.request(read);
+    let until = rig.desc.count() + left;
+    while rig.desc.count() < until {
         rig.step();
     }
-    (rig, read)
 }
 
 #[test]
@@ -267,6 +273,37 @@ fn what_left_in_the_turn_under_way_is_answered_again() {
     assert_eq!(sent[..64], answer(&read, 0));
     let psns: Vec<_> = sent[64..].iter().map(|packet| packet.psn).collect();
     assert_eq!(psns, Vec::from_iter(51..114));
+}
+
+/// Likewise of a repeat: READs of 3 x 64 packets, of which all but the first are asked for again, and then all but the first 6.
+#[test]
+fn what_left_of_a_repeat_is_answered_again() {
+    let mut rig = Rig::new(Pauses::NONE, Pauses::new(0.5, 8));
+    let reads =
+        [0, 1, 2].map(|i| Request::read(3, 50 + 64 * i, 1024 * 64).at(BASE + 65536 * u64::from(i)));
+    let first = |from: u32| {
+        Request::read(3, 50 + from, 1024 * (64 - from)).at(BASE + 1024 * u64::from(from))
+    };
+    for read in &reads {
+        rig.request(read);
+    }
+    rig.run(10_000);
+    assert_eq!(rig.packets().len(), 192);
+    for from in [1, 6] {
+        begin(
+            &mut rig,
+            &first(from).again(),
+            if from == 1 { 10 } else { 0 },
+        );
+        reads[1..]
+            .iter()
+            .for_each(|read| rig.request(&read.again()));
+    }
+    rig.run(20_000);
+    let psns: Vec<_> = rig.packets().iter().map(|packet| packet.psn).collect();
+    let of = |from: u32| 50 + from..242;
+    // the second time behind what is there of the first
+    assert_eq!(psns, Vec::from_iter(of(1).chain(of(6))));
 }
 
 /// Its requester goes back: answers before that of the lost READ are of no use to it.

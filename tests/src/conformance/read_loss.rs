@@ -12,6 +12,7 @@ cases! {
     read_request_lost, READ, "IB1 9.7.6.1.3", "A READ request that is lost is sent again after the timeout.";
     read_any_response_lost, READ, "IB1 9.7.6.1.3", "Whichever response is lost, the READ completes with all of its data.";
     read_lost_in_its_turn, READ, "IB1 9.7.5.1.4", "A response that is lost while later ones leave is asked for at once and comes, without a timer; those of READs behind it too.";
+    read_lost_in_its_repeat, READ, "IB1 9.7.5.1.4", "A response of the repeat that is lost, too, is asked for at once and comes, without a timer.";
     read_resumed_from_first_missing, READ, "IB1 9.7.5.1.4", "A READ goes on from the first response missing: PSN, address and length move on by what has arrived.";
     read_middle_after_resume, READ, "IB1 9.7.5.1", "Responses to a resumed READ may be First or Middle: only their PSN, length and end count.";
     implied_nak, READ, "IB1 9.7.5.1.4", "A response to a later request shows that a READ response was lost: the READ is sent again at once.";
@@ -57,7 +58,21 @@ fn read_any_response_lost(bench: &mut Bench) {
 }
 
 fn read_lost_in_its_turn(bench: &mut Bench) {
-    const BYTES: usize = 64 * MTU;
+    lost_in_turns(bench, |lost| vec![lost]);
+}
+
+fn read_lost_in_its_repeat(bench: &mut Bench) {
+    // it leaves behind the answers to all three
+    let repeat = 3 * TURN;
+    lost_in_turns(bench, |lost| vec![lost, repeat + lost]);
+}
+
+/// Packets of a READ that is answered in one turn.
+const TURN: usize = 64;
+
+/// Three READs of a turn each; of the answers those are lost that `losses` names for an early packet.
+fn lost_in_turns(bench: &mut Bench, losses: impl Fn(usize) -> Vec<usize>) {
+    const BYTES: usize = TURN * MTU;
     let options = QpOptions {
         timeout: 0,
         max_rd_atomic: 4,
@@ -68,7 +83,7 @@ fn read_lost_in_its_turn(bench: &mut Bench) {
     let sink = c.a.create_mr(&[0; BYTES], Rights::ALL);
     for lost in [1, 5, 20] {
         c.a.write(sink.addr, &[0; BYTES]);
-        c.lose(Side::B, &[lost]);
+        c.lose(Side::B, &losses(lost));
         let read = Work::read(&[sink.all()], &origin, 0);
         c.post_all(&[read.clone(), read.clone(), read]);
         for _ in 0..3 {

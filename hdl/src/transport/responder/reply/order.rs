@@ -12,6 +12,8 @@ pub struct ReplyOrder {
     pub clock: ClkRst,
     /// PSN of the operation that is decided in the next cycle.
     pub psn: Signal<In, Bits<24>>,
+    /// That one is a request.
+    pub asks: Signal<In, Bit>,
     /// The state of its queue pair, without what is decided in this cycle.
     pub next_word: Signal<In, ReplyState>,
     /// What is decided in this cycle is of the same queue pair.
@@ -43,10 +45,10 @@ impl Logic for ReplyOrder {
     #[kernel]
     fn update(&mut self) {
         let to_ack = psn - next_word.psn;
-        // a turn has up to 128 packets, some of which have left
-        let answered = bits::<24>(0).replace_bit(7, next_word.serving);
+        // a turn has up to 128 packets: some have left, may be lost, and are asked for again
+        let answered = bits::<24>(0).replace_bit(7, next_word.serving & asks);
         let to_due = psn - next_word.due_psn - answered;
-        let to_first = psn - next_word.dup_first;
+        let to_first = psn - next_word.dup_first - answered;
         let to_last = next_word.dup_last - psn;
         to_old = PsnOrder {
             before_ack: to_ack.bit(23),

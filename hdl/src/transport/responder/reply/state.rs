@@ -204,6 +204,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
 
         let state = table.current;
         order.psn = op_1.psn;
+        order.asks = op_1.kind == OpKind::Reply;
         order.next_word = table.next_word;
         order.same = table.x_valid & (op_1.qpn.low::<Q>() == table.x_addr);
         order.earlier_psn = op_2.psn;
