@@ -257,6 +257,7 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: us
         let shown_free = !shown.any() | out_free;
         let step = !reading.any() | shown_free;
         turn.ready = full;
+        turn.control = !bits::<QUEUES>(DATA);
         turn.last = lasts;
         turn.step = step;
         // what is noted goes first, so that it leaves however much of a strict queue comes

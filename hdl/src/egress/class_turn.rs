@@ -1,10 +1,12 @@
-//! Whose beat is next: strict queues first, the highest number before all, then the others by deficit round robin. A
-//! paused queue starts no frame.
+//! Whose beat is next: queues of control first, in turns, then strict queues, the highest number before all, then the others
+//! by deficit round robin. A paused queue starts no frame.
 //!
 //! `pop` names the queue whose beat leaves in this cycle; from the first to the last beat of a frame no other. Between
 //! frames:
 //!
-//! * a strict queue (weight 0) that is ready, the highest first;
+//! * a queue of control that is ready: the highest of those that have had no turn in this round. A round is over when none of
+//!   them is ready; so a flood of one holds up no other;
+//! * else a strict queue (weight 0) that is ready, the highest first;
 //! * else, in turns, one of those that are ready and not in debt (`account`);
 //! * if all that are ready are in debt, each queue gets its quantum in every cycle until one is not, also while a frame
 //!   is under way: 128 bytes a cycle at least, more than leaves meanwhile. So a debt costs no cycle of the wire.
@@ -17,7 +19,8 @@
 //! A frame a cycle, if each is one beat. After a cycle in which all that were ready are served, and a queue in debt waits,
 //! one cycle stays idle.
 //!
-//! Assumes: `ready` of a queue goes from 1 to 0 only by `pop`; weights change seldom.
+//! Assumes: `ready` of a queue goes from 1 to 0 only by `pop`; weights change seldom; queues of control are strict, and their
+//! numbers above all others.
 use super::account::Account;
 use crate::prelude::*;
 
@@ -36,6 +39,8 @@ pub struct ClassTurn<const N: usize> {
     pub pause: Signal<In, Bits<N>>,
     /// Share of each queue; 0: strict.
     pub weight: [Signal<In, Bits<7>>; N],
+    /// Queues of control.
+    pub control: Signal<In, Bits<N>>,
     /// Queue that is charged, if any.
     pub charged: Signal<In, Bits<N>>,
     /// Bytes.
@@ -55,10 +60,12 @@ pub struct ClassTurn<const N: usize> {
     may_share: Reg<Bits<N>>,
     /// Its frame has begun and not ended.
     begun: Reg<Bits<N>>,
+    /// Queues of control that have had their turn in this round.
+    served: Reg<Bits<N>>,
     rich: Signal<Local, Bits<N>>,
     near: Signal<Local, Bits<N>>,
     share: Signal<Local, Bits<N>>,
-    /// Ones from the highest strict queue down.
+    /// Ones from the strict queue whose turn it is down.
     below: Signal<Local, Bits<N>>,
 }
 
@@ -98,7 +105,12 @@ impl<const N: usize> Logic for ClassTurn<N> {
         may_share = share & !strict & !pause;
         // the beat of this cycle
         let first = ready & may_strict;
-        below = first | (first >> 1);
+        let fresh = first & control & !served;
+        let mut chosen = first;
+        if fresh.any() {
+            chosen = fresh;
+        }
+        below = chosen | (chosen >> 1);
         below = below | (below >> 2);
         below = below | (below >> 4);
         below = below | (below >> 8);
@@ -108,7 +120,13 @@ impl<const N: usize> Logic for ClassTurn<N> {
         arbiter.take = step & !busy & !first.any();
         let mut turn = arbiter.grant;
         if first.any() {
-            turn = first & !(below >> 1);
+            turn = chosen & !(below >> 1);
+        }
+        if step & !busy & first.any() {
+            served = turn & control;
+            if fresh.any() {
+                served = served | turn;
+            }
         }
         if busy {
             turn = begun & ready;

@@ -13,14 +13,14 @@ mod ports;
 mod rig;
 mod share;
 
-use ferroce_hdl::egress::QUEUES;
+use ferroce_hdl::egress::{CLASSES, QUEUES};
 use ferroce_sim::random::Chance;
 use load::Load;
 use rig::{LARGEST, Rig};
 
 const WIDTHS: [usize; 2] = [512, 64];
 
-/// Queues 0 to 3 by their weights, the others strict, as the engine is to have them.
+/// Data by its weights, control strict, as the engine has them.
 const WEIGHTS: [u64; QUEUES] = [10, 20, 30, 40, 0, 0, 0, 0];
 
 #[test]
@@ -250,35 +250,63 @@ fn a_frame_passes_in_four_cycles() {
 }
 
 #[test]
-fn the_strict_wait_for_a_frame_the_higher_first() {
+fn control_waits_for_a_frame() {
     let mut rig = Rig::new(512);
     rig.ends.weights = WEIGHTS;
-    rig.ends.loads[..4].fill(Load::full(60, LARGEST));
-    rig.ends.loads[4..].fill(Load {
+    rig.ends.loads[..CLASSES].fill(Load::full(60, LARGEST));
+    rig.ends.loads[CLASSES..].fill(Load {
         chance: 0.01,
         ..Load::full(60, 64)
     });
     rig.run(100_000);
-    // in: behind the frame that the source sends; out: behind the one on the wire, and the strict ones that came by then
-    let frame = (LARGEST / 64) as u64;
-    assert!(
-        rig.ends.slowest[7] <= frame + 4 + 1,
-        "{:?}",
-        rig.ends.slowest
-    );
-    assert!(
-        rig.ends.slowest[4..]
-            .iter()
-            .all(|&cycles| cycles <= frame + 12),
-        "{:?}",
-        rig.ends.slowest
-    );
-    // a strict queue that never ends leaves nothing to the others
+    // in: behind the frame that the source sends; out: behind the one on the wire, and the control that came by then
+    let most = (LARGEST / 64) as u64 + 12;
+    let slowest = &rig.ends.slowest[CLASSES..];
+    assert!(slowest.iter().all(|&cycles| cycles <= most), "{slowest:?}");
+    // control that never ends leaves nothing to data
     rig.ends.loads[5] = Load::full(1000, LARGEST);
     rig.ends.loads[6..].fill(Load::default());
     rig.ends.ready = Chance::new(0.78);
     backlog(&mut rig);
     rig.run(5000);
-    assert_eq!(rig.ends.frames[..4], [0; 4]);
+    assert_eq!(rig.ends.frames[..CLASSES], [0; CLASSES]);
+    rig.drain();
+}
+
+/// Each of two: the one that is full leaves the other half of the frames.
+#[test]
+fn control_of_one_class_holds_up_no_other() {
+    for full in [[4, 7], [5, 6]] {
+        let mut rig = Rig::new(512);
+        rig.ends.weights = WEIGHTS;
+        for queue in full {
+            rig.ends.loads[queue] = Load::full(60, 64);
+        }
+        // never empty
+        rig.ends.ready = Chance::new(0.6);
+        backlog(&mut rig);
+        rig.run(5000);
+        let [one, other] = full.map(|queue| rig.ends.frames[queue]);
+        assert!(one > 1000 && one.abs_diff(other) <= 1, "{one}, {other}");
+        rig.drain();
+    }
+}
+
+#[test]
+fn of_strict_data_the_higher_is_first() {
+    let mut rig = Rig::new(512);
+    rig.ends.weights = [10, 0, 0, 40, 0, 0, 0, 0];
+    rig.ends.loads[..CLASSES].fill(Load::full(60, 300));
+    rig.ends.ready = Chance::new(0.6);
+    // an acknowledgement now and then does not change whose turn it is
+    rig.ends.loads[6] = Load {
+        chance: 0.01,
+        ..Load::full(60, 64)
+    };
+    backlog(&mut rig);
+    rig.run(5000);
+    let frames = rig.ends.frames;
+    assert_eq!([0, 1, 3].map(|queue| frames[queue]), [0; 3]);
+    assert!(frames[2] > 500 && frames[6] > 10, "{frames:?}");
     rig.drain();
 }

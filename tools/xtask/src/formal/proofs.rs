@@ -186,6 +186,11 @@ pub(super) const PROOFS: &[Proof] = &[
                 to: "share = near;",
             },
             Bug {
+                what: "control takes no turns",
+                from: "assign fresh = first & control & ~served_q;",
+                to: "assign fresh = first & control;",
+            },
+            Bug {
                 what: "quanta are saved up",
                 from: "filled = quantum;",
                 to: "filled = sum;",
