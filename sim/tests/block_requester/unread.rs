@@ -83,3 +83,25 @@ fn a_packet_that_cannot_be_read_and_is_not_missed() {
     assert_eq!(rig.done(1), completions(done));
     assert!(rig.failed().is_empty());
 }
+
+/// The acknowledgement of its message comes in any cycle behind the report: the message fails, or it and all others succeed.
+#[test]
+fn a_packet_that_cannot_be_read_is_acknowledged_meanwhile() {
+    let (failed, flushed) = (status::GENERAL_ERR, status::WR_FLUSH_ERR);
+    let fails = completions([(0, failed), (1, flushed), (2, flushed)]);
+    let succeeds = completions([0, 1, 2].map(|index| (index, status::SUCCESS)));
+    let mut succeeded = 0;
+    for cycles in 0..60 {
+        let mut rig = three_messages();
+        rig.unread(1, 101, 1);
+        rig.run(cycles);
+        rig.answer(1, 102, 0);
+        rig.run(300);
+        rig.answer(1, 108, 0);
+        rig.run(300);
+        let done = rig.done(1);
+        assert!(done == fails || done == succeeds, "{cycles}: {done:?}");
+        succeeded += u32::from(done == succeeds);
+    }
+    assert!((1..60).contains(&succeeded), "{succeeded} of 60 succeeded");
+}

@@ -124,7 +124,7 @@ impl Logic for SqRetired {
                     if sq_event.status.any() & open {
                         out.fail = true;
                         next.error_status = bits::<8>(0);
-                    } else if terms.stalled & !terms.passed {
+                    } else if terms.stalled & terms.same_una & !terms.passed {
                         out.fail = true;
                         out.local = true;
                         next.error_status = GENERAL_ERR;
