@@ -9,6 +9,7 @@ use ferroce_proto::abi::wqe;
 use thiserror::Error;
 
 use crate::barrier;
+use crate::card::Object;
 use crate::command::{Command, CommandError};
 use crate::dma::DmaBuf;
 use crate::encode::{self, Extent};
@@ -91,6 +92,7 @@ impl<B: Backend> Drop for SrqCore<B> {
                 // the producer index is the host's and outlives the queue
                 let doorbell = doorbell::srq(self.number);
                 card.host.write32(doorbell, 0);
+                card.end_events(Object::Srq(self.number));
                 lock(&card.srqs).put(self.number);
             }
             Err(e) => tracing::error!("the number stays taken: {e}"),

@@ -98,6 +98,8 @@ pub(crate) struct Card {
     neighbours: Mutex<Neighbours>,
     /// From the first completion channel on.
     completions: Mutex<Option<Completions>>,
+    /// The thread takes events to their objects.
+    handing: Mutex<()>,
     receivers: Receivers,
     /// Wakes the thread: the card goes, or the first channel came.
     wake: Arc<OwnedFd>,
@@ -159,6 +161,7 @@ impl Card {
             process: std::process::id(),
             neighbours: Mutex::new(neighbours),
             completions: Mutex::default(),
+            handing: Mutex::default(),
             receivers,
             wake: Arc::new(wake),
             thread: Mutex::default(),
@@ -209,6 +212,13 @@ impl Card {
             found = neighbours.try_resolve(sgid_index, peer)?;
         }
         Ok(found)
+    }
+
+    /// Calls `end`, which ends an object, while the thread has no event in its hands: it takes it to an object by its number, which may be
+    /// that of another one afterwards.
+    pub(crate) fn between_events<R>(&self, end: impl FnOnce() -> R) -> R {
+        let _handing = lock(&self.handing);
+        end()
     }
 
     /// A turn of a program that found nothing: a simulated card needs the processor that would spin.
@@ -262,12 +272,15 @@ impl Card {
     fn turn(&self, events: Option<&mut AsyncEvents>) -> (bool, bool) {
         // No interrupt reports the loss of the card; below it becomes an event.
         let _ = self.context.is_lost();
+        let handing = lock(&self.handing);
         let is_more = self.hand_on();
+        drop(handing);
         lock(&self.neighbours).poll();
         let Some(events) = events else {
             return (is_more, false);
         };
         let mut is_reported = false;
+        let _handing = lock(&self.handing);
         while let Some(event) = events.try_event() {
             if event == AsyncEvent::Exception {
                 is_reported = true;

@@ -125,7 +125,7 @@ extern "C" fn ibv_destroy_srq(srq: *mut ibv_srq) -> c_int {
     let destroy = || {
         let srq = get::<SrqHandle>(srq)?;
         srq.check_unused()?;
-        srq.srq.destroy()?;
+        srq.context().card.between_events(|| srq.srq.destroy())?;
         srq.context().events.end(srq.shown().cast(), &srq.events);
         SrqHandle::registry().remove(&srq);
         Ok(())

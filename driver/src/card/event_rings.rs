@@ -1,5 +1,5 @@
-//! The event queues of a card, as the queue pairs see them: LAST_WQE_REACHED of a flush that the driver asks for is not for
-//! the program.
+//! The event queues of a card, as its objects see them: LAST_WQE_REACHED of a flush that the driver asks for is not for the
+//! program, nor is an event of an object that has ended.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use ferroce_proto::abi::eq::{Eqe, event};
 
+use super::Card;
 use crate::Backend;
+use crate::host::lock;
 use crate::ring::EntryRing;
 
 /// The ring of an event queue.
@@ -28,10 +30,41 @@ impl Flush {
     }
 }
 
-/// Rings of the event queues by number, and the flushes whose events may be in them.
+/// An object that has events, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Object {
+    Qp(u32),
+    Cq(u32),
+    Srq(u32),
+}
+
+impl Object {
+    /// That of an event; a completion is left out, as channels know theirs.
+    pub(crate) fn of(eqe: &Eqe) -> Option<Self> {
+        use event::*;
+        match eqe.event {
+            QP_FATAL | QP_REQ_ERR | QP_ACCESS_ERR | SQ_DRAINED | COMM_EST | LAST_WQE_REACHED => {
+                Some(Self::Qp(eqe.object))
+            }
+            CQ_ERROR => Some(Self::Cq(eqe.object)),
+            SRQ_LIMIT => Some(Self::Srq(eqe.object)),
+            _ => None,
+        }
+    }
+}
+
+/// An object that has ended: its events in queue `eqn` before position `end` are void, as its number is used again.
+struct Gone {
+    object: Object,
+    eqn: u32,
+    end: u64,
+}
+
+/// Rings of the event queues by number, the flushes whose events may be in them, and objects that have ended with events there.
 pub(crate) struct EventRings<B: Backend> {
     rings: BTreeMap<u32, Arc<EventRing<B>>>,
     flushes: Vec<Flush>,
+    gone: Vec<Gone>,
 }
 
 impl<B: Backend> Default for EventRings<B> {
@@ -39,6 +72,7 @@ impl<B: Backend> Default for EventRings<B> {
         Self {
             rings: BTreeMap::new(),
             flushes: Vec::new(),
+            gone: Vec::new(),
         }
     }
 }
@@ -51,6 +85,30 @@ impl<B: Backend> EventRings<B> {
     pub(crate) fn remove(&mut self, eqn: u32) {
         self.rings.remove(&eqn);
         self.flushes.retain(|flush| flush.eqn != eqn);
+        self.gone.retain(|gone| gone.eqn != eqn);
+    }
+
+    /// An object is gone from the card, whose events of it are all in memory.
+    fn ended(&mut self, object: Object) {
+        for (&eqn, ring) in &self.rings {
+            let end = ring.end();
+            let is_there = (ring.consumed()..end).any(|position| {
+                let eqe = ring.read(position).map(|bytes| Eqe::parse(&bytes));
+                eqe.and_then(|eqe| Object::of(&eqe)) == Some(object)
+            });
+            if is_there {
+                self.gone.push(Gone { object, eqn, end });
+            }
+        }
+    }
+
+    /// Whether an event of queue `eqn`, which is not consumed yet, is for nobody: of an object that has ended, or of a flush.
+    pub(crate) fn is_void(&mut self, eqn: u32, position: u64, eqe: &Eqe) -> bool {
+        self.gone
+            .retain(|gone| gone.eqn != eqn || position < gone.end);
+        let object = Object::of(eqe);
+        let is_it = |gone: &Gone| gone.eqn == eqn && Some(gone.object) == object;
+        self.gone.iter().any(is_it) || self.is_of_flush(eqn, position, eqe)
     }
 
     /// Queue pair `qpn`, whose events go to queue `eqn`, is about to be flushed.
@@ -67,7 +125,7 @@ impl<B: Backend> EventRings<B> {
 
     /// Queue pair `qpn` is in RESET: an event of its flush is there, or does not come.
     pub(crate) fn flush_ends(&mut self, qpn: u32) {
-        let Self { rings, flushes } = self;
+        let Self { rings, flushes, .. } = self;
         flushes.retain_mut(|flush| {
             if flush.qpn != qpn || flush.positions.end != u64::MAX {
                 return true;
@@ -83,9 +141,18 @@ impl<B: Backend> EventRings<B> {
     }
 
     /// Whether an event of queue `eqn`, which is not consumed yet, is of such a flush; that has no other one.
-    pub(crate) fn is_of_flush(&mut self, eqn: u32, position: u64, eqe: &Eqe) -> bool {
+    fn is_of_flush(&mut self, eqn: u32, position: u64, eqe: &Eqe) -> bool {
         let is_it = |flush: &Flush| flush.eqn == eqn && flush.means(position, eqe);
         let found = self.flushes.iter().position(is_it);
         found.map(|at| self.flushes.swap_remove(at)).is_some()
+    }
+}
+
+impl<B: Backend> Card<B> {
+    /// An object is gone, and its number is about to be free: the program gets no more events of it.
+    pub(crate) fn end_events(&self, object: Object) {
+        lock(&self.event_rings).ended(object);
+        let is_other = |eqe: &Eqe| Object::of(eqe) != Some(object);
+        lock(&self.parked).events.retain(is_other);
     }
 }

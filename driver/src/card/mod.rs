@@ -22,7 +22,7 @@ use crate::host::{Host, lock};
 use crate::names::Names;
 
 pub use error::{GidError, OpenError};
-pub(crate) use event_rings::{EventRing, EventRings};
+pub(crate) use event_rings::{EventRing, EventRings, Object};
 pub(crate) use keys::{Keys, Kind};
 pub(crate) use parked::Parked;
 pub(crate) use windows::{Posted, Windows, end_of_queue_pair, end_of_region};

@@ -9,7 +9,7 @@ use ferroce_proto::abi::cq::{CqCtx, Cqe, status};
 use super::CqError;
 use crate::Backend;
 use crate::card::ASYNC_EQN;
-use crate::card::Card;
+use crate::card::{Card, Object};
 use crate::command::Command;
 use crate::event::Channel;
 use crate::host::lock;
@@ -157,7 +157,10 @@ impl<B: Backend> Drop for CqCore<B> {
         }
         let command = Command::new(opcode::DESTROY_CQ, self.number);
         match self.card.execute("destroy CQ", &command) {
-            Ok(_) => lock(&self.card.cqs).put(self.number),
+            Ok(_) => {
+                self.card.end_events(Object::Cq(self.number));
+                lock(&self.card.cqs).put(self.number);
+            }
             Err(e) => tracing::error!("the number stays taken: {e}"),
         }
     }

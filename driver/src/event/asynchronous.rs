@@ -15,8 +15,8 @@ use crate::{AnyBackend, Backend, Context, WcStatus};
 
 /// What happened to an object of the card, or to its port (`enum ibv_event_type`).
 ///
-/// Numbers are those of the objects. A number is used again when its object is gone, and an event may be older: ask the
-/// object for its state.
+/// Numbers are those of the objects. A number is used again when its object is gone: what is taken from then on is not of the
+/// former object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AsyncEvent {

@@ -96,13 +96,13 @@ impl<B: Backend> EventQueue<B> {
             }
             if let Some(bytes) = self.ring.read(self.position) {
                 let (position, eqe) = (self.position, Eqe::parse(&bytes));
-                let is_ours = eqe.event == event::LAST_WQE_REACHED
-                    && lock(&self.card.event_rings).is_of_flush(self.number, position, &eqe);
+                let is_void = eqe.event != event::COMPLETION
+                    && lock(&self.card.event_rings).is_void(self.number, position, &eqe);
                 let last = self.position + (1 << self.ring.log_size()) - 1;
                 self.was_full |= self.ring.is_written(last);
                 self.position += 1;
                 self.ring.consume(self.position);
-                if is_ours {
+                if is_void {
                     continue;
                 }
                 return Some((position, eqe));

@@ -52,6 +52,12 @@ impl Entry {
     fn enter(&mut self, state: NeighbourState, now: u64) {
         (self.state, self.asked, self.next) = (state, 0, now);
     }
+
+    /// A question of ours for it is open.
+    fn is_asked(&self) -> bool {
+        use NeighbourState::{Incomplete, Probe};
+        matches!(self.state, Incomplete | Probe)
+    }
 }
 
 /// Neighbours by address.
@@ -109,11 +115,7 @@ impl Cache {
     pub(super) fn due(&mut self, now: u64) -> (Vec<Question>, u64) {
         let (mut questions, mut lost) = (Vec::new(), 0);
         for (&address, entry) in &mut self.entries {
-            let asks = matches!(
-                entry.state,
-                NeighbourState::Incomplete | NeighbourState::Probe
-            );
-            if !asks || now < entry.next {
+            if !entry.is_asked() || now < entry.next {
                 continue;
             }
             if entry.asked == self.config.tries {
@@ -155,18 +157,19 @@ impl Cache {
         let Some(entry) = self.entries.get_mut(&address) else {
             return VecDeque::new();
         };
-        if entry.state == NeighbourState::Incomplete || entry.mac != Some(mac) {
+        if entry.mac != Some(mac) {
             entry.mac = Some(mac);
-            entry.enter(NeighbourState::Stale, now);
+            // An open question goes on: else it never ends while somebody announces ever other addresses.
+            if !entry.is_asked() {
+                entry.enter(NeighbourState::Stale, now);
+            }
         }
         std::mem::take(&mut entry.waiting)
     }
 
     /// A question of ours for a neighbour is open.
     pub(super) fn is_asked(&self, address: Address) -> bool {
-        use NeighbourState::{Incomplete, Probe};
-        let entry = self.entries.get(&address);
-        entry.is_some_and(|entry| matches!(entry.state, Incomplete | Probe))
+        self.entries.get(&address).is_some_and(Entry::is_asked)
     }
 
     /// A neighbour answered (RFC 4861, 7.2.5); `overrides`: also if another address was known. `None`: no question is
@@ -205,10 +208,8 @@ impl Cache {
     fn insert(&mut self, address: Address, state: NeighbourState, now: u64) {
         let wanted = state == NeighbourState::Incomplete;
         if self.entries.len() >= self.config.entries {
-            let asked = |entry: &Entry| match entry.state {
-                NeighbourState::Incomplete | NeighbourState::Probe => true,
-                NeighbourState::Failed => now < entry.next,
-                NeighbourState::Reachable | NeighbourState::Stale => false,
+            let asked = |entry: &Entry| {
+                entry.is_asked() || (entry.state == NeighbourState::Failed && now < entry.next)
             };
             let oldest = self.entries.iter().filter(|(_, entry)| !asked(entry));
             match oldest.min_by_key(|(_, entry)| entry.used).map(|(a, _)| *a) {

@@ -24,7 +24,7 @@ pub use connect::ConnectAttr;
 pub use endpoint::{EndpointError, QpEndpoint};
 pub use post::{Receives, RecvHalf, SendHalf, Sends};
 
-use crate::card::{GSI_QPN, end_of_queue_pair};
+use crate::card::{GSI_QPN, Object, end_of_queue_pair};
 use crate::command::{Command, CommandError};
 use crate::cq::{Completes, CqCore};
 use crate::dma::DmaBuf;
@@ -291,6 +291,7 @@ impl<B: Backend> Drop for Qp<B> {
         self.detach();
         match reset {
             Ok(()) => {
+                card.end_events(Object::Qp(self.number));
                 lock(card.qp_numbers(self.number == GSI_QPN)).put(self.number);
                 lock(&card.outstanding).put(self.outstanding.base, self.outstanding.log);
             }

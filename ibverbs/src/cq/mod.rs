@@ -130,7 +130,7 @@ extern "C" fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int {
     let destroy = || {
         let cq = get::<CqHandle>(cq)?;
         cq.check_unused()?;
-        cq.cq.destroy()?;
+        cq.context.card.between_events(|| cq.cq.destroy())?;
         if let Some(channel) = &cq.channel {
             channel.end(&cq);
         }

@@ -200,7 +200,7 @@ unsafe extern "C" fn ferroce_create_gsi_qp(
 extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     let destroy = || {
         let qp = get::<QpHandle>(qp)?;
-        qp.qp.destroy()?;
+        qp.context().card.between_events(|| qp.qp.destroy())?;
         qp.context().events.end(qp.shown().cast(), &qp.events);
         QpHandle::registry().remove(&qp);
         Ok(())

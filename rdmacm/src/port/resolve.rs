@@ -56,7 +56,7 @@ impl Resolver {
 
     /// Asks for as many as is a turn. `ask` says whether one is found, with `EAGAIN` that it may be yet, with
     /// `EHOSTUNREACH` that it is not and that the next call asks again, with any other error that it never will be.
-    /// Answers those that are found or never will be, or whose time is over.
+    /// Answers those that are found or never will be, or whose time is over: all that look for one peer with the same call.
     pub(super) fn turn(
         &mut self,
         now: Duration,
@@ -64,6 +64,8 @@ impl Resolver {
     ) -> Vec<(Answer, bool)> {
         let turn = self.wanted.len().min(TURN);
         let mut done = Vec::new();
+        let mut gone = Vec::new();
+        let is_over = |wanted: &Wanted| wanted.is_asked && now >= wanted.until;
         for mut wanted in self.wanted.drain(..turn).collect::<Vec<_>>() {
             match ask(wanted.peer) {
                 Ok(()) => done.push((wanted.answer, true)),
@@ -72,12 +74,19 @@ impl Resolver {
                     wanted.is_asked = true;
                     self.wanted.push_back(wanted);
                 }
-                Err(Errno::HOSTUNREACH) if !wanted.is_asked || now < wanted.until => {
-                    self.wanted.push_back(wanted);
+                Err(Errno::HOSTUNREACH) if !is_over(&wanted) => self.wanted.push_back(wanted),
+                Err(error) => {
+                    if error == Errno::HOSTUNREACH {
+                        gone.push(wanted.peer);
+                    }
+                    done.push((wanted.answer, false));
                 }
-                Err(_) => done.push((wanted.answer, false)),
             }
         }
+        let is_gone = |wanted: &Wanted| is_over(wanted) && gone.contains(&wanted.peer);
+        let (ended, wanted): (VecDeque<_>, _) = self.wanted.drain(..).partition(is_gone);
+        self.wanted = wanted;
+        done.extend(ended.into_iter().map(|wanted| (wanted.answer, false)));
         done
     }
 
@@ -147,6 +156,22 @@ mod tests {
         assert!(turn(9, Err(Errno::AGAIN)).is_empty());
         assert_eq!(turn(9, Ok(())), [true]);
         assert!(resolver.is_idle());
+    }
+
+    /// One call says that it does not answer, and the next one asks again.
+    #[test]
+    fn all_that_look_for_a_peer_give_it_up_together() {
+        let mut resolver = Resolver::default();
+        for until in [1, 1, 1, 9] {
+            let until = Duration::from_secs(until);
+            resolver.add(peer(1), until, Box::new(|_, _| ())).unwrap();
+        }
+        let now = Duration::from_secs(2);
+        assert!(resolver.turn(now, |_| Err(Errno::AGAIN)).is_empty());
+        let mut answers = [Err(Errno::HOSTUNREACH)].into_iter();
+        let done = resolver.turn(now, |_| answers.next().unwrap_or(Err(Errno::AGAIN)));
+        assert!(done.len() == 3 && done.iter().all(|(_, is_found)| !is_found));
+        assert!(!resolver.is_idle());
     }
 
     /// Such as 127.0.0.1, which is the address of no host on the wire: no question is ever on its way.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use ferroce_driver::{Mac, NeighbourCounters, NeighbourState};
+use ferroce_driver::{Backend, Mac, NeighbourCounters, NeighbourState, ResolveError};
 
 use crate::rig::*;
 
@@ -269,6 +269,34 @@ fn flood() -> Result {
     while a.try_resolve(1, gid(1, 1))?.is_none() {
         rig.run(&mut [&mut a, &mut b], 640);
     }
+    Ok(())
+}
+
+/// Who announces ever other addresses for a host that does not answer keeps no caller waiting.
+#[test]
+fn announcements_without_end() -> Result {
+    let rig = Rig::new(Kind::Model, 1)?;
+    let mut a = rig.neighbours(0)?;
+    let absent = Ipv4Addr::new(10, 0, 0, 77);
+    let card = rig.hosts[0].backend();
+    let start = card.now_ns();
+    let mut turn = 0;
+    let error = loop {
+        match a.try_resolve(1, absent.into()) {
+            Ok(found) => assert_eq!(found, None),
+            Err(error) => break error,
+        }
+        turn += 1;
+        let station = Mac([2, 9, 9, 9, 9, turn % 2]);
+        rig.inject(
+            &mut a,
+            &[arp(BROADCAST, 1, (station, absent), (NO_MAC, absent))],
+        );
+        let most = 2 * CONFIG.retry_ns * u64::from(CONFIG.tries + 1);
+        assert!(card.now_ns() - start < most, "{turn} announcements");
+    };
+    assert!(matches!(error, ResolveError::Unreachable { .. }), "{error}");
+    assert!(turn > 2);
     Ok(())
 }
 
