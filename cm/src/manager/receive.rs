@@ -18,7 +18,7 @@ impl Manager {
         match message {
             Message::Req(req) => self.on_req(now, from, tid, req),
             Message::Mra(mra) => self.on_mra(now, from, &mra),
-            Message::Rej(rej) => self.on_rej(from, &rej),
+            Message::Rej(rej) => self.on_rej(now, from, &rej),
             Message::Rep(rep) => self.on_rep(now, from, tid, rep),
             Message::Rtu(ends) => {
                 if let Some(id) = self.of(from, ends)
@@ -33,8 +33,7 @@ impl Manager {
                 if let Some(id) = self.of(from, ends)
                     && matches!(self.connections[&id].state, State::DreqSent(_))
                 {
-                    self.report(id, CmEvent::Disconnected { in_time: true });
-                    self.put(id, State::TimeWait(now + TIME_WAIT));
+                    self.disconnected(now, id);
                 }
             }
             Message::SidrReq(req) => self.on_sidr_req(from, tid, req),
@@ -159,7 +158,7 @@ impl Manager {
         }
     }
 
-    fn on_rej(&mut self, from: Address, rej: &Rej) {
+    fn on_rej(&mut self, now: Duration, from: Address, rej: &Rej) {
         let asks = |c: &Connection| matches!(c.state, State::ReqReceived | State::RepSent(_));
         let id = if rej.remote == 0 && rej.reason == reason::TIMEOUT {
             // A peer that gives up before a REP came knows one number, its own (IB1 12.6.7.2).
@@ -182,8 +181,20 @@ impl Manager {
                 let event = CmEvent::Rejected(rej.reason, Box::new(rej.private));
                 self.end(id, event);
             }
+            // One that gave up after its REP came: the RTU was lost (as `cm_rej_handler` of Linux).
+            State::Established => {
+                self.report(id, CmEvent::Rejected(rej.reason, Box::new(rej.private)));
+                self.put(id, State::TimeWait(now + TIME_WAIT));
+            }
+            State::DreqSent(_) => self.disconnected(now, id),
             _ => {}
         }
+    }
+
+    /// The peer knows that the connection ends.
+    fn disconnected(&mut self, now: Duration, id: Id) {
+        self.report(id, CmEvent::Disconnected { in_time: true });
+        self.put(id, State::TimeWait(now + TIME_WAIT));
     }
 
     fn on_rep(&mut self, now: Duration, from: Address, tid: u64, rep: Rep) {
@@ -229,8 +240,7 @@ impl Manager {
         if let State::Established | State::RepSent(_) | State::RepReceived | State::DreqSent(_) =
             self.connections[&id].state
         {
-            self.report(id, CmEvent::Disconnected { in_time: true });
-            self.put(id, State::TimeWait(now + TIME_WAIT));
+            self.disconnected(now, id);
         }
     }
 

@@ -192,6 +192,33 @@ fn a_stale_connection_ends() {
     }
 }
 
+/// It gave up after its REP came: the RTU was lost.
+#[test]
+fn a_peer_that_gave_up_refuses_a_connection() {
+    for disconnects in [false, true] {
+        let mut world = World::new(|_, _| false);
+        let [a, b] = world.connected();
+        world.sides[1] = Manager::new(200, 1 << 30);
+        let mut expected = CmEvent::Rejected(28, Box::new([0; 148]));
+        if disconnects {
+            world.sides[0].disconnect(world.now, a).unwrap();
+            expected = CmEvent::Disconnected { in_time: true };
+        }
+        let rej = Message::Rej(Rej {
+            local: b,
+            remote: a,
+            about: 1,
+            reason: 28,
+            guid: 0,
+            private: [0; 148],
+        });
+        world.receive(0, address(1), rej);
+        assert_eq!(world.next(0), (a, expected));
+        assert_eq!(world.next(0), (a, CmEvent::TimeWaitOver));
+        world.assert_empty();
+    }
+}
+
 #[test]
 fn a_program_may_take_its_time() {
     let mut world = World::new(|_, _| false);
