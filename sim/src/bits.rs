@@ -1,13 +1,20 @@
 //! Bit ranges of little-endian word arrays: bit `i` is bit `i % 32` of word `i / 32`.
-
-use bitvec::{field::BitField, order::Lsb0, slice::BitSlice, view::BitView};
+//!
+//! By hand: every bench moves each of its signals this way in each cycle.
 
 /// The `width` bits (1 to 64) of `words` from bit `offset` up.
 ///
 /// # Panics
 /// If the range is wider than 64 bits or not within `words`.
 pub fn extract(words: &[u32], offset: usize, width: usize) -> u64 {
-    range(words, offset, width).load_le()
+    assert!((1..=64).contains(&width), "{width} bits, not 1 to 64");
+    let (first, low) = (offset / 32, offset % 32);
+    // Of 64 bits there may be some in three words.
+    let touched = words[first..(offset + width).div_ceil(32)].iter();
+    let bits = touched
+        .rev()
+        .fold(0, |bits, &word| bits << 32 | u128::from(word));
+    (bits >> low) as u64 & mask(width)
 }
 
 /// Replaces the `width` bits (1 to 64) of `words` from bit `offset` up by the lowest of `value`.
@@ -15,7 +22,14 @@ pub fn extract(words: &[u32], offset: usize, width: usize) -> u64 {
 /// # Panics
 /// If the range is wider than 64 bits or not within `words`.
 pub fn insert(words: &mut [u32], offset: usize, width: usize, value: u64) {
-    words.view_bits_mut::<Lsb0>()[offset..offset + width].store_le(value);
+    assert!((1..=64).contains(&width), "{width} bits, not 1 to 64");
+    let (first, low) = (offset / 32, offset % 32);
+    let mut bits = u128::from(value & mask(width)) << low;
+    let mut replaced = u128::from(mask(width)) << low;
+    for word in &mut words[first..(offset + width).div_ceil(32)] {
+        *word = *word & !(replaced as u32) | bits as u32;
+        (bits, replaced) = (bits >> 32, replaced >> 32);
+    }
 }
 
 /// Copies the `width` bits of `words` from bit `offset` up to the start of `out`, whose last word
@@ -25,8 +39,8 @@ pub fn insert(words: &mut [u32], offset: usize, width: usize, value: u64) {
 /// If the range is not within `words`, or `out` is not of `width.div_ceil(32)` words.
 pub fn read(words: &[u32], offset: usize, width: usize, out: &mut [u32]) {
     assert_eq!(out.len(), width.div_ceil(32), "words for {width} bits");
-    for (out, bits) in out.iter_mut().zip(range(words, offset, width).chunks(32)) {
-        *out = bits.load_le();
+    for (at, out) in (0..width).step_by(32).zip(out) {
+        *out = extract(words, offset + at, (width - at).min(32)) as u32;
     }
 }
 
@@ -36,19 +50,14 @@ pub fn read(words: &[u32], offset: usize, width: usize, out: &mut [u32]) {
 /// If the range is not within `words`, or `value` is not of `width.div_ceil(32)` words.
 pub fn write(words: &mut [u32], offset: usize, width: usize, value: &[u32]) {
     assert_eq!(value.len(), width.div_ceil(32), "words for {width} bits");
-    let bits = &mut words.view_bits_mut::<Lsb0>()[offset..offset + width];
-    for (bits, value) in bits.chunks_mut(32).zip(value) {
-        bits.store_le(*value);
+    for (at, value) in (0..width).step_by(32).zip(value) {
+        insert(words, offset + at, (width - at).min(32), (*value).into());
     }
 }
 
 /// The lowest `width` bits (0 to 64) set.
 pub fn mask(width: usize) -> u64 {
     if width >= 64 { !0 } else { (1 << width) - 1 }
-}
-
-fn range(words: &[u32], offset: usize, width: usize) -> &BitSlice<u32, Lsb0> {
-    &words.view_bits()[offset..offset + width]
 }
 
 #[cfg(test)]
