@@ -275,35 +275,24 @@ fn what_left_in_the_turn_under_way_is_answered_again() {
     assert_eq!(psns, Vec::from_iter(51..114));
 }
 
-/// Likewise of a repeat: READs of 3 x 64 packets, of which all but the first are asked for again, and then all but the first 6.
+/// Likewise of a repeat: three READs are answered; all but the first packet is asked for again, then all but 6.
 #[test]
 fn what_left_of_a_repeat_is_answered_again() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::new(0.5, 8));
-    let reads =
-        [0, 1, 2].map(|i| Request::read(3, 50 + 64 * i, 1024 * 64).at(BASE + 65536 * u64::from(i)));
-    let first = |from: u32| {
-        Request::read(3, 50 + from, 1024 * (64 - from)).at(BASE + 1024 * u64::from(from))
-    };
-    for read in &reads {
-        rig.request(read);
-    }
+    let of =
+        |psn: u32, packets| Request::read(3, psn, 1024 * packets).at(BASE + 1024 * u64::from(psn));
+    let reads = [of(64, 64), of(128, 64), of(192, 64)];
+    reads.iter().for_each(|read| rig.request(read));
     rig.run(10_000);
     assert_eq!(rig.packets().len(), 192);
-    for from in [1, 6] {
-        begin(
-            &mut rig,
-            &first(from).again(),
-            if from == 1 { 10 } else { 0 },
-        );
-        reads[1..]
-            .iter()
-            .for_each(|read| rig.request(&read.again()));
+    for (psn, left) in [(65, 10), (70, 0)] {
+        begin(&mut rig, &of(psn, 128 - psn).again(), left);
+        rig.request(&reads[1].again());
+        rig.request(&reads[2].again());
     }
     rig.run(20_000);
     let psns: Vec<_> = rig.packets().iter().map(|packet| packet.psn).collect();
-    let of = |from: u32| 50 + from..242;
-    // the second time behind what is there of the first
-    assert_eq!(psns, Vec::from_iter(of(1).chain(of(6))));
+    assert_eq!(psns, Vec::from_iter((65..256).chain(70..256)));
 }
 
 /// Its requester goes back: answers before that of the lost READ are of no use to it.
