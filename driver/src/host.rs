@@ -130,18 +130,22 @@ impl<B: Backend> Host<B> {
         (self.backend.is_lost() || self.stops_for_ring_error()) && self.give_up()
     }
 
-    /// The card could not write an entry of a ring, for which somebody may wait for ever. It is reset, so that it serves
-    /// no peer without memory.
+    /// The card could not write an entry of a ring, for which somebody may wait for ever. It is stopped.
     fn stops_for_ring_error(&self) -> bool {
         let value = self.backend.read32(regs::STATUS.into());
         let lacks = value != u32::MAX && value & status::RING_ERROR != 0;
         if lacks {
-            self.write32(regs::CONTROL.into(), control::ENGINE_RESET);
+            self.stop();
             tracing::error!(
                 "a completion or an event is missing (STATUS.ring_error): its memory refused the write"
             );
         }
         lacks
+    }
+
+    /// Resets the card, so that it serves no peer without memory: to one behind PCIe a write that the IOMMU drops counts as done.
+    pub(crate) fn stop(&self) {
+        self.write32(regs::CONTROL.into(), control::ENGINE_RESET);
     }
 
     /// Unmaps all memory from the card, which counts as lost from then on: it is lost, or the memory it would reach is

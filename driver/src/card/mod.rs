@@ -137,7 +137,7 @@ impl<B: Backend> Card<B> {
     }
 
     /// Carries out a command after which others use memory again. If it is not answered the card may still reach that, so
-    /// that it is given up.
+    /// that it is stopped and given up.
     pub(crate) fn execute_for_sure(
         &self,
         operation: &'static str,
@@ -148,6 +148,7 @@ impl<B: Backend> Card<B> {
             .as_ref()
             .is_err_and(|e| !matches!(e, CommandError::Refused { .. }))
         {
+            self.host.stop();
             self.host.give_up();
         }
         answer

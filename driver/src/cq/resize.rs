@@ -22,7 +22,7 @@ impl<B: Backend> Cq<B> {
     ///
     /// # Errors
     /// [`CqError::Entries`], [`CqError::Unsupported`], [`CqError::Memory`]; [`CqError::Waiting`]: more completions than
-    /// that were not polled, or the queue has overflowed. The queue is as before.
+    /// that were not polled, or the queue has overflowed. The queue is as before, unless the card does not answer: then it is given up.
     pub fn resize(&mut self, entries: u32) -> Result<(), CqError> {
         let card = &self.core.card;
         if !card.info.features.contains(Features::RESIZE_CQ) {
@@ -52,7 +52,9 @@ impl<B: Backend> Cq<B> {
         let mut command =
             Command::new(opcode::RESIZE_CQ, number).with(image(&ring, channel).emit());
         command.head.cq_taken = position as u32 & INDEX;
-        let switched = card.execute("resize CQ", &command).map_err(|e| match e {
+        // Without an answer the card may write to either ring.
+        let switched = card.execute_for_sure("resize CQ", &command);
+        let switched = switched.map_err(|e| match e {
             CommandError::Refused {
                 status: status::BAD_STATE,
                 ..

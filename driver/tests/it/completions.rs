@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ferroce_driver::{Cq, CqError, Qp, RecvWr, SendOp, SendWr, Wc, WcFlags, WcOpcode, WcStatus};
+use ferroce_driver::{
+    CommandError, Cq, CqError, Qp, RecvWr, SendOp, SendWr, Wc, WcFlags, WcOpcode, WcStatus,
+};
 use ferroce_proto::abi::cmd::opcode;
 use ferroce_proto::abi::cq::{self, Cqe, status};
 
@@ -283,6 +285,22 @@ fn a_queue_that_is_resized_hands_out_all_in_order() {
     }
     assert_eq!(polled, posted);
     assert_eq!(made.cq.unknown_cqes(), 0);
+}
+
+/// It may write to either ring.
+#[test]
+fn a_queue_that_may_have_moved_is_given_up_with_its_card() {
+    let mut made = Connected::new(ALL, 8, |b| b);
+    made.fake
+        .state()
+        .answers
+        .insert(opcode::RESIZE_CQ, Answer::Never);
+    let e = made.cq.resize(4).unwrap_err();
+    assert!(
+        matches!(e, CqError::Command(CommandError::Timeout { .. })),
+        "{e}"
+    );
+    assert!(made.fake.state().mapped.is_empty());
 }
 
 #[test]

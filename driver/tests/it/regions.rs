@@ -262,8 +262,11 @@ fn a_region_that_the_card_may_keep_is_out_of_its_reach() {
     let region = |len| unsafe { pd.reg_mr(base, len, Access::LOCAL_WRITE) }.unwrap();
     let (whole, part) = (region(4 * PAGE), region(PAGE));
     fake.state().answers.insert(opcode::WRITE_MR, Answer::Never);
+    let resets = fake.state().resets;
     drop(part);
     assert!(fake.state().mapped.is_empty() && context.is_lost());
+    // else it acknowledges WRITEs of peers that go nowhere
+    assert_eq!(fake.state().resets, resets + 1);
     drop(whole);
 }
 
