@@ -115,16 +115,21 @@ impl QueuePair {
             status: status::WR_FLUSH_ERR,
             ..Cqe::default()
         };
-        for message in std::mem::take(&mut self.sq.messages) {
-            let opcode = wqe::cqe_opcode(&message.request.head);
-            let _ = self.complete_send(
-                env,
-                Cqe {
-                    opcode,
-                    wqe_index: message.index,
-                    ..flushed
-                },
-            );
+        let messages = std::mem::take(&mut self.sq.messages);
+        let started = messages
+            .iter()
+            .map(|message| (message.index, message.cqe_opcode()));
+        // A bad WQE behind them was taken, and sent nothing.
+        let bad = self.sq.stall.take();
+        let bad = bad.filter(|bad| messages.iter().all(|message| message.index != bad.index));
+        let bad = bad.map(|bad| (bad.index, bad.error.opcode));
+        for (wqe_index, opcode) in started.chain(bad) {
+            let cqe = Cqe {
+                opcode,
+                wqe_index,
+                ..flushed
+            };
+            let _ = self.complete_send(env, cqe);
         }
         while self.sq.posted() > 0 {
             let (head, slots) = wqe::slots(env, &self.sq.ctx, self.sq.exec, self.sq.posted());

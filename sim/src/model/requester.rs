@@ -68,8 +68,8 @@ pub(super) struct Message {
 #[derive(Clone)]
 pub(super) struct Stall {
     psn: Psn,
-    index: u16,
-    error: BadWqe,
+    pub(super) index: u16,
+    pub(super) error: BadWqe,
 }
 
 impl Message {
@@ -334,6 +334,7 @@ impl QueuePair {
         if let Some(stall) = &self.sq.stall {
             if front.is_none_or(|m| m.contains(stall.psn)) {
                 let (index, error) = (stall.index, stall.error);
+                self.sq.stall = None;
                 self.sq.messages.pop_front();
                 self.fail_send(env, index, error, 0);
             }
@@ -385,6 +386,7 @@ impl QueuePair {
     /// The oldest message failed.
     pub(super) fn fail_oldest(&mut self, env: &mut Env, status: u8, syndrome: u8) {
         if let Some(message) = self.sq.messages.pop_front() {
+            self.sq.stall.take_if(|stall| stall.index == message.index);
             let error = BadWqe {
                 status,
                 opcode: message.cqe_opcode(),

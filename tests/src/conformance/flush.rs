@@ -22,6 +22,7 @@ cases! {
     flush_of_a_read, READ, "IB1 10.3.1", "A READ under way is flushed; its later responses are ignored.";
     flush_counts_slots, RC, "IB1 10.8", "Flushed WQEs complete once each: no more CQEs than WQEs.";
     local_error_waits, RC, "IB1 10.8", "A local error completes after everything before it, even if that is sent again first.";
+    flush_of_a_bad_wqe, RC, "IB1 10.3.1", "A bad WQE is flushed with those beside it when one before it fails, or by command.";
     reset_starts_afresh, RC, "IB1 10.3.1", "Through RESET a queue pair works again: PSNs, indices and MSN start anew.";
     reset_forgets_what_waits, RC, "IB1 10.3.1", "What was posted before RESET completes neither before nor after.";
     reset_ends_completions, RC, "IB1 10.3.1", "A completion of before RESET comes before RESET is answered, or never.";
@@ -202,6 +203,34 @@ fn local_error_waits(bench: &mut Bench) {
     c.ends(Side::A, 2, FLUSHED);
     check("timeouts", c.a.stat("local_ack_timeout_err"), 1);
     check_bytes("the message", &c.b.contents(&target), &pattern(4000, 1));
+}
+
+fn flush_of_a_bad_wqe(bench: &mut Bench) {
+    for by_command in [false, true] {
+        let mut c = bench.connect(QpOptions {
+            timeout: if by_command { 0 } else { 2 },
+            retry_cnt: 0,
+            ..QpOptions::default()
+        });
+        let local = c.a.create_mr(&[1; 8], Rights::ALL);
+        c.lose(Side::A, &[0]);
+        c.post_all(&[
+            Work::send(&[]),
+            Work::send(&[local.sge(7, 2)]),
+            Work::send(&[]).unsignaled(),
+        ]);
+        let mut first = status::RETRY_EXC_ERR;
+        if by_command {
+            c.pair.run(3000);
+            let qa = c.qa;
+            c.a.modify_state(qa, state::ERR);
+            first = FLUSHED;
+        }
+        c.ends(Side::A, 0, first);
+        c.ends(Side::A, 1, FLUSHED);
+        c.ends(Side::A, 2, FLUSHED);
+        check("more", c.statuses(Side::A), vec![]);
+    }
 }
 
 fn reset_starts_afresh(bench: &mut Bench) {
