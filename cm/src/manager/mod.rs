@@ -173,6 +173,12 @@ impl Manager {
         }
     }
 
+    /// Tells the end of a connection, whose number waits.
+    fn time_wait(&mut self, now: Duration, id: Id, event: CmEvent) {
+        self.report(id, event);
+        self.put(id, State::TimeWait(now + TIME_WAIT));
+    }
+
     /// Tells the end of a connection, and forgets it.
     fn end(&mut self, id: Id, event: CmEvent) {
         self.report(id, event);

@@ -33,7 +33,7 @@ impl Manager {
                 if let Some(id) = self.of(from, ends)
                     && matches!(self.connections[&id].state, State::DreqSent(_))
                 {
-                    self.disconnected(now, id);
+                    self.time_wait(now, id, CmEvent::Disconnected { in_time: true });
                 }
             }
             Message::SidrReq(req) => self.on_sidr_req(from, tid, req),
@@ -183,18 +183,14 @@ impl Manager {
             }
             // One that gave up after its REP came: the RTU was lost (as `cm_rej_handler` of Linux).
             State::Established => {
-                self.report(id, CmEvent::Rejected(rej.reason, Box::new(rej.private)));
-                self.put(id, State::TimeWait(now + TIME_WAIT));
+                let event = CmEvent::Rejected(rej.reason, Box::new(rej.private));
+                self.time_wait(now, id, event);
             }
-            State::DreqSent(_) => self.disconnected(now, id),
+            State::DreqSent(_) => {
+                self.time_wait(now, id, CmEvent::Disconnected { in_time: true });
+            }
             _ => {}
         }
-    }
-
-    /// The peer knows that the connection ends.
-    fn disconnected(&mut self, now: Duration, id: Id) {
-        self.report(id, CmEvent::Disconnected { in_time: true });
-        self.put(id, State::TimeWait(now + TIME_WAIT));
     }
 
     fn on_rep(&mut self, now: Duration, from: Address, tid: u64, rep: Rep) {
@@ -240,7 +236,7 @@ impl Manager {
         if let State::Established | State::RepSent(_) | State::RepReceived | State::DreqSent(_) =
             self.connections[&id].state
         {
-            self.disconnected(now, id);
+            self.time_wait(now, id, CmEvent::Disconnected { in_time: true });
         }
     }
 

@@ -44,8 +44,7 @@ impl Manager {
             }
             match c.state {
                 State::DreqSent(_) => {
-                    self.report(id, CmEvent::Disconnected { in_time: false });
-                    self.put(id, State::TimeWait(now + TIME_WAIT));
+                    self.time_wait(now, id, CmEvent::Disconnected { in_time: false });
                 }
                 State::TimeWait(_) => self.end(id, CmEvent::TimeWaitOver),
                 State::SidrAnswered(..) => drop(self.connections.remove(id)),

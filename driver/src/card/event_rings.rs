@@ -92,17 +92,14 @@ impl<B: Backend> EventRings<B> {
     fn ended(&mut self, object: Object) {
         for (&eqn, ring) in &self.rings {
             let end = ring.end();
-            let is_there = (ring.consumed()..end).any(|position| {
-                let eqe = ring.read(position).map(|bytes| Eqe::parse(&bytes));
-                eqe.and_then(|eqe| Object::of(&eqe)) == Some(object)
-            });
-            if is_there {
+            let is_it = |_, eqe: &Eqe| Object::of(eqe) == Some(object);
+            if is_in(ring, ring.consumed()..end, is_it) {
                 self.gone.push(Gone { object, eqn, end });
             }
         }
     }
 
-    /// Whether an event of queue `eqn`, which is not consumed yet, is for nobody: of an object that has ended, or of a flush.
+    /// Whether an event of queue `eqn`, which is not consumed yet, is void: of an object that has ended, or of a flush.
     pub(crate) fn is_void(&mut self, eqn: u32, position: u64, eqe: &Eqe) -> bool {
         self.gone
             .retain(|gone| gone.eqn != eqn || position < gone.end);
@@ -132,11 +129,8 @@ impl<B: Backend> EventRings<B> {
             }
             let ring = &rings[&flush.eqn];
             flush.positions.end = ring.end();
-            let mut left = flush.positions.start.max(ring.consumed())..flush.positions.end;
-            left.any(|position| {
-                let eqe = ring.read(position).map(|bytes| Eqe::parse(&bytes));
-                eqe.is_some_and(|eqe| flush.means(position, &eqe))
-            })
+            let left = flush.positions.start.max(ring.consumed())..flush.positions.end;
+            is_in(ring, left, |position, eqe| flush.means(position, eqe))
         });
     }
 
@@ -146,6 +140,18 @@ impl<B: Backend> EventRings<B> {
         let found = self.flushes.iter().position(is_it);
         found.map(|at| self.flushes.swap_remove(at)).is_some()
     }
+}
+
+/// Whether one of the events at `positions` is looked for.
+fn is_in<B: Backend>(
+    ring: &EventRing<B>,
+    mut positions: Range<u64>,
+    is_it: impl Fn(u64, &Eqe) -> bool,
+) -> bool {
+    positions.any(|position| {
+        let eqe = ring.read(position).map(|bytes| Eqe::parse(&bytes));
+        eqe.is_some_and(|eqe| is_it(position, &eqe))
+    })
 }
 
 impl<B: Backend> Card<B> {

@@ -263,8 +263,7 @@ impl<const W: usize, const K: usize, const A: usize, const B: usize, const M: us
         // what is noted goes first, so that it leaves however much of a strict queue comes
         yields = yielding(note, counting, full & !pause);
         turn.pause = pause | yields;
-        turn.charged = charged;
-        turn.charge = charge;
+        copy!(turn <= self; charged, charge);
         if step {
             reading = turn.pop;
             reading_last = (turn.pop & lasts).any();

@@ -272,7 +272,7 @@ fn flood() -> Result {
     Ok(())
 }
 
-/// Who announces ever other addresses for a host that does not answer keeps no caller waiting.
+/// Ever other addresses are announced for a host that does not answer: no caller waits for ever.
 #[test]
 fn announcements_without_end() -> Result {
     let rig = Rig::new(Kind::Model, 1)?;

@@ -192,11 +192,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         own_1 = mark.own;
         let packet_class = class_of_priority(classes, prio_1);
         // packets to the port itself are of none
-        let of_class = if own_1 {
-            bits::<CLASSES>(0)
-        } else {
-            class_bit(packet_class)
-        };
+        let of_class: Bits<CLASSES> = if own_1 { 0 } else { class_bit(packet_class) };
         class_2 = packet_class;
         of_class_2 = of_class;
         closed_2 = (of_class & closed).any();
