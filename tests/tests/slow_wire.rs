@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
+use ferroce_proto::abi::regs;
 use ferroce_proto::wire::{BthRepr, EthRepr, Extensions, Headers, Ip, Mtu, Opcode, Psn, UdpRepr};
 use ferroce_sim::memory::HostMemory;
 use ferroce_sim::nic::Nic;
@@ -15,6 +16,8 @@ use ferroce_sim::verilator;
 /// Chance that the wire takes no beat in a cycle.
 const IDLE: f64 = 0.22;
 const QUEUE_PAIRS: usize = 16;
+/// Traffic class of the class with a small share, class 1.
+const SMALL: u8 = 0x60;
 
 const IPV4: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
@@ -25,14 +28,18 @@ const IPV6: [IpAddr; 2] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2)),
 ];
 
-/// Two cards, and 16 queue pairs between them; with the memory of both.
-fn cards(engine: &verilator::Model, ip: [IpAddr; 2], idle: f64) -> (Pair, Vec<u32>, [Mr; 2]) {
-    let world = Options {
+/// Behind a wire that takes no beat with the chance `idle`.
+fn world(idle: f64) -> Options {
+    Options {
         tx: Pauses::new(idle, 1),
         ..Options::host(1)
-    };
+    }
+}
+
+/// Two cards, and 16 queue pairs between them; with the memory of both.
+fn cards(engine: &verilator::Model, ip: [IpAddr; 2], world: &Options) -> (Pair, Vec<u32>, [Mr; 2]) {
     let card = |memory: Rc<dyn HostMemory>| -> Box<dyn Nic> {
-        Box::new(build::engine(engine, memory, &world).expect("there is memory"))
+        Box::new(build::engine(engine, memory, world).expect("there is memory"))
     };
     let mut pair = Pair::with_ip(card, ip);
     let options = QpOptions {
@@ -57,7 +64,7 @@ fn options() -> QpOptions {
 
 /// Beats of 64 bytes a cycle on the wire from `from`, with WRITEs by it or READs of it of `length` bytes; so many of each queue pair wait.
 fn rate(engine: &verilator::Model, from: Side, length: u32, depth: usize) -> f64 {
-    let (mut pair, qpns, [near, far]) = cards(engine, IPV4, IDLE);
+    let (mut pair, qpns, [near, far]) = cards(engine, IPV4, &world(IDLE));
     let list = [near.sge(0, length)];
     let work = match from {
         Side::A => Work::write(&list, &far, 0),
@@ -117,7 +124,7 @@ fn what_fills_a_class_leaves_room() {
         ("READs", Side::B, 1 << 16, 6, 13),
         ("WRITEs", Side::A, 1 << 16, 2, 300),
     ] {
-        let (mut pair, qpns, [near, far]) = cards(&engine, IPV4, IDLE);
+        let (mut pair, qpns, [near, far]) = cards(&engine, IPV4, &world(IDLE));
         // parts of 64 packets need the most room
         let (qa, qb) = pair.connect(options(), options());
         let (own, from, to) = match side {
@@ -188,7 +195,7 @@ fn acknowledgements_leave_data_a_half() {
     const DUPLICATES: usize = 15;
     const CYCLES: u64 = 100;
     let engine = build::model(512, &verilator::Options::default()).expect("the engine builds");
-    let (mut pair, qpns, [near, far]) = cards(&engine, IPV6, 0.7);
+    let (mut pair, qpns, [near, far]) = cards(&engine, IPV6, &world(0.7));
     let flooded: Vec<_> = (0..64)
         .map(|_| pair.connect(options(), options()).0)
         .collect();
@@ -229,4 +236,50 @@ fn acknowledgements_leave_data_a_half() {
         acks > 1000 && 5 * data > 4 * acks,
         "{data} beats of data beside {acks} of acknowledgements"
     );
+}
+
+/// A class with a small share waits most of the time. Its requests, which are tried again, take little of host memory from another.
+#[test]
+fn a_small_share_leaves_host_memory() {
+    /// Chance that host memory gives no beat in a cycle.
+    const BUSY: f64 = 0.15;
+    const CYCLES: u64 = 60_000;
+    let engine = build::model(512, &verilator::Options::default()).expect("the engine builds");
+    let mut world = world(IDLE);
+    world.memory.r = Pauses::new(BUSY, 1);
+    // parts of 64 packets need the most room
+    let of_small = QpOptions {
+        tclass: SMALL,
+        ..options()
+    };
+    let [alone, beside] = [0, QUEUE_PAIRS].map(|small| {
+        let (mut pair, mut qpns, [near, far]) = cards(&engine, IPV4, &world);
+        pair.a.write32(regs::CLASS_WEIGHT, 0x0202_0278);
+        qpns.extend((0..small).map(|_| pair.connect(of_small, of_small).0));
+        let write = Work::write(&[near.sge(0, 1 << 16)], &far, 0);
+        for &qpn in &qpns {
+            for _ in 0..8 {
+                pair.a.post_send(qpn, &write);
+            }
+        }
+        for cycle in 0..CYCLES {
+            // when they fill the queues
+            if cycle == CYCLES / 3 {
+                pair.sent.clear();
+            }
+            pair.run(1);
+            while let Some(cqe) = pair.a.poll(0) {
+                assert_eq!(cqe.status, 0);
+                pair.a.post_send(cqe.qpn, &write);
+            }
+        }
+        let sent = |tclass: u8| -> usize {
+            let frames = pair.sent.iter().filter(|(side, _)| *side == Side::A);
+            let frames = frames.filter(|(_, frame)| frame[15] & 0xfc == tclass);
+            frames.map(|(_, frame)| frame.len().div_ceil(64)).sum()
+        };
+        println!("{} beats beside {} of a small share", sent(0), sent(SMALL));
+        sent(0)
+    });
+    assert!(beside * 5 > alone * 4, "{beside} beats, {alone} alone");
 }

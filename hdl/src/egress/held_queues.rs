@@ -1,9 +1,11 @@
 //! Queue pairs whose turn was refused, until their class is open.
 //!
 //! They go round: one of a class that is open leaves, the others go to the tail. Each tries again, so no more than one leaves in
-//! 16 cycles: of a class that closes again soon few try for nothing. One leaves in 4096 cycles whatever is closed: a queue
-//! pair may have another class by then, as its number may have another owner. These leave in rounds: of each round all that
-//! waited when it began, before one of the next.
+//! 16 cycles: of a class that closes again soon few try for nothing. Of those that need much room one leaves in 128: what they send
+//! takes longer, and of a class with a small share of the wire most try for nothing.
+//!
+//! One leaves in 4096 cycles whatever is closed: a queue pair may have another class by then, as its number may have another owner.
+//! These leave in rounds: of each round all that waited when it began, before one of the next.
 //!
 //! Latency: with N that wait, N cycles to look at all.
 //!
@@ -21,6 +23,8 @@ payload! {
         qpn: Bits<16>,
         /// Class.
         packet_class: Bits<2>,
+        /// It needs little room, and tries often.
+        often: Bit,
         /// Of the rounds with this bit.
         round: Bit,
     }
@@ -37,6 +41,8 @@ pub struct HeldQueues<const Q: usize> {
     pub qpn: Signal<In, Bits<16>>,
     /// Its class.
     pub packet_class: Signal<In, Bits<2>>,
+    /// It needs little room, and tries often.
+    pub often: Signal<In, Bit>,
     /// Classes that are closed.
     pub closed: Signal<In, Bits<CLASSES>>,
     /// Those that may try again.
@@ -46,6 +52,8 @@ pub struct HeldQueues<const Q: usize> {
     out_qpn: Dff<Bits<16>>,
     /// Cycles since one left.
     since: Reg<Bits<5>>,
+    /// Cycles since one left that does not.
+    since_seldom: Reg<Bits<8>>,
     time: Reg<Bits<12>>,
     retries: Reg<Bit>,
     round: Reg<Bit>,
@@ -66,7 +74,9 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         let of_round = head.round == round;
         // a ring without room cannot go round
         let room = waiting.s.ready;
-        let opens = (retries & (of_round | !room)) | (class_bit(head.packet_class) & !closed).any();
+        let rested = head.often | since_seldom.bit(7);
+        let is_open = (class_bit(head.packet_class) & !closed).any();
+        let opens = (retries & (of_round | !room)) | (is_open & rested);
         // what comes goes before what goes round
         let looks = waiting.m.valid & (opens | room) & !push & !out & since.bit(4);
         let leaves = looks & opens;
@@ -76,6 +86,7 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         if push {
             waiting.s.payload.qpn = qpn;
             waiting.s.payload.packet_class = packet_class;
+            waiting.s.payload.often = often;
             waiting.s.payload.round = !round;
         }
         if looks {
@@ -90,6 +101,9 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         if !since.bit(4) {
             since += 1;
         }
+        if !since_seldom.bit(7) {
+            since_seldom += 1;
+        }
         if m.ready {
             out = false;
         }
@@ -97,6 +111,9 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
             out = true;
             out_qpn = head.qpn;
             since = bits::<5>(0);
+            if !head.often {
+                since_seldom = bits::<8>(0);
+            }
             retries = false;
         }
         if !time.any() & waiting.m.valid {

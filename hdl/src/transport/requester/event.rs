@@ -58,6 +58,8 @@ payload! {
         held: Bit,
         /// With `held`: that class.
         packet_class: Bits<2>,
+        /// With `held`: its part is short.
+        is_short: Bit,
         /// Start: waits until no READ or atomic is outstanding.
         fence: Bit,
         /// Retired: READs and atomics taken off.

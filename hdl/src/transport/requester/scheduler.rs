@@ -28,6 +28,8 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     pub push_held: Signal<In, Bit>,
     /// That class.
     pub push_class: Signal<In, Bits<2>>,
+    /// And its part is short.
+    pub push_short: Signal<In, Bit>,
     /// Classes of which nothing is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
     /// Paced queue pairs whose start has come; they wait for a cycle in which no other becomes ready.
@@ -80,6 +82,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         held.push = push & push_held;
         held.qpn = push_qpn;
         held.packet_class = push_class;
+        held.often = push_short;
         held.closed = closed;
         fifo.s.valid = ready | released.valid | held.m.valid;
         fifo.s.payload = held.m.payload;

@@ -204,6 +204,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for SendQueues<W, Q, 
         scheduler.push_qpn = state.list_qpn;
         scheduler.push_held = state.ready_held;
         scheduler.push_class = state.ready_class;
+        scheduler.push_short = state.ready_short;
         scheduler.closed = closed;
         forward!(scheduler.released <= pace.m);
         scheduler.credit = fetch.credit;

@@ -47,6 +47,8 @@ pub struct SqResults {
     pub ready_held: Signal<Out, Bit>,
     /// That class.
     pub ready_class: Signal<Out, Bits<2>>,
+    /// And its part is short.
+    pub ready_short: Signal<Out, Bit>,
     /// The queue pair has something to retire.
     pub list_valid: Signal<Out, Bit>,
     /// Queue pair of the two lists.
@@ -102,6 +104,7 @@ pub struct SqResults {
     w_ready: Reg<Bit>,
     w_held: Dff<Bit>,
     w_class: Dff<Bits<2>>,
+    w_short: Dff<Bit>,
     w_list: Reg<Bit>,
     w_qpn: Dff<Bits<16>>,
     w_fetch: Reg<Bit>,
@@ -210,6 +213,7 @@ impl Logic for SqResults {
         w_ready = pushes & !pace.paces;
         w_held = decision.held;
         w_class = sq_event.packet_class;
+        w_short = sq_event.is_short;
         w_list =
             valid & decision.push_list & (!state.listed | (sq_event.kind == SqEventKind::Retire));
         w_qpn = sq_event.qpn;
@@ -303,6 +307,7 @@ impl Logic for SqResults {
         ready_valid = w_ready;
         ready_held = w_held;
         ready_class = w_class;
+        ready_short = w_short;
         list_valid = w_list;
         list_qpn = w_qpn;
         fetch_valid = v_fetch;

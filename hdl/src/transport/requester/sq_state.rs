@@ -76,6 +76,8 @@ pub struct SqStateTable<const Q: usize> {
     pub ready_held: Signal<Out, Bit>,
     /// That class.
     pub ready_class: Signal<Out, Bits<2>>,
+    /// And its part is short.
+    pub ready_short: Signal<Out, Bit>,
     /// The queue pair has something to retire.
     pub list_valid: Signal<Out, Bit>,
     /// Queue pair of the two lists.
@@ -221,7 +223,7 @@ impl<const Q: usize> Logic for SqStateTable<Q> {
         renewal = results.renewal;
         round_trip.report = results.report;
         feedback = round_trip.feedback;
-        copy!(self <= results; ready_valid, ready_held, ready_class);
+        copy!(self <= results; ready_valid, ready_held, ready_class, ready_short);
         list_valid = results.list_valid;
         list_qpn = results.list_qpn;
         fetch_valid = results.fetch_valid;

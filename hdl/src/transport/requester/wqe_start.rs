@@ -138,7 +138,7 @@ impl Logic for WqeStart {
             }
             copy!(start.payload <= asked.m.payload;
                 qpn, index, packets, length, answered, fence, status, epoch, slots, cqe_opcode,
-                signaled, held);
+                signaled, held, is_short);
             start.payload.packet_class = class_number(asked.m.payload.of_class);
         }
         // what is offered stands until it is taken

@@ -44,6 +44,7 @@ impl<const Q: usize> Logic for HeldReplies<Q> {
         waiting.push = holds;
         waiting.qpn = holds_qpn;
         waiting.packet_class = holds_class;
+        waiting.often = true;
         waiting.closed = closed & acks_wait;
         waiting.m.ready = next.s.ready;
         s.ready = next.s.ready & !waiting.m.valid;
