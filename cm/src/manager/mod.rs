@@ -324,16 +324,12 @@ impl Manager {
             State::ReqSent(_) | State::RepSent(_) => about::OTHER,
             _ => return Err(WrongState),
         };
-        let (peer, tid, remote) = (c.peer, c.tid, c.remote);
-        let message = Message::Rej(Rej {
+        let (peer, tid) = (c.peer, c.tid);
+        let ends = Ends {
             local: id,
-            remote,
-            about,
-            reason,
-            guid: self.guid,
-            private,
-        });
-        self.send(peer, tid, message);
+            remote: c.remote,
+        };
+        self.send_rej(peer, tid, ends, about, reason, private);
         self.connections.remove(id);
         Ok(())
     }

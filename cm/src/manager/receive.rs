@@ -73,8 +73,19 @@ impl Manager {
     }
 
     fn refuse(&mut self, to: Address, tid: u64, ends: Ends, about: u8, reason: u16) {
+        self.send_rej(to, tid, ends, about, reason, [0; 148]);
+    }
+
+    pub(super) fn send_rej(
+        &mut self,
+        to: Address,
+        tid: u64,
+        ends: Ends,
+        about: u8,
+        reason: u16,
+        private: [u8; 148],
+    ) {
         let Ends { local, remote } = ends;
-        let private = [0; 148];
         let rej = Rej {
             local,
             remote,

@@ -272,10 +272,7 @@ impl Logic for SqResults {
         w_status = decision.status;
         w_close = valid & decision.close;
         w_drained = valid & decision.drained;
-        w_counts = no_counts;
-        if valid {
-            w_counts = decision.counts;
-        }
+        w_counts = if valid { decision.counts } else { no_counts };
 
         // stage V
         let slot_mask = !(bits::<16>(0xffff) << w_image.sq_log);

@@ -4,7 +4,7 @@
 // byte, the completion is awaited, and memory is compared. Works with any simulator; two of them:
 //
 //   $ iverilog -g2005 -I . -s bench -o bench.vvp -c ferroce.f examples/bench.v && vvp bench.vvp
-//   $ verilator --binary --timing -j 0 -MAKEFLAGS OPT_FAST=-O0 -Wno-fatal -Wno-lint -I. --top-module bench -f ferroce.f examples/bench.v && obj_dir/Vbench
+//   $ verilator --binary --timing -j 0 -MAKEFLAGS 'OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0' --output-split 200000 -Wno-fatal -Wno-lint -I. --top-module bench -f ferroce.f examples/bench.v && obj_dir/Vbench
 //
 // Structures and names are those of host-contract.md; ferroce_abi.vh has their places.
 `timescale 1ns / 1ps
