@@ -38,11 +38,16 @@ impl Used for ContextHandle {
     }
 }
 
-/// The card stays open while the program has objects on it.
+/// The card stays open while the program has objects on it. It is not that of a child of `fork`, whose end of it ends nothing.
 #[unsafe(no_mangle)]
 extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
     let closed = get::<ContextHandle>(context);
-    status(closed.map(|context| ContextHandle::registry().remove(&context)))
+    status(closed.map(|context| {
+        ContextHandle::registry().remove(&context);
+        if !context.card.is_own() {
+            std::mem::forget(context);
+        }
+    }))
 }
 
 impl ContextHandle {

@@ -70,7 +70,8 @@ impl Bind {
         key: Option<u32>,
         info: &ibv_mw_bind_info,
     ) -> Result<Self, Errno> {
-        let is_2 = get::<MwHandle>(mw)?.core.with(|mw| Ok(mw.mw_type()))? == MwType::Type2;
+        let window = get::<MwHandle>(mw)?;
+        let is_2 = window.core.with(|mw| Ok(mw.mw_type()))? == MwType::Type2;
         if is_2 != key.is_some() {
             return Err(Errno::INVAL);
         }
@@ -81,9 +82,10 @@ impl Bind {
                 return Err(Errno::INVAL);
             }
         } else {
-            get::<MrHandle>(info.mr)?;
-            // SAFETY: both are objects of this library, and not destroyed: their first fields do not change.
-            if unsafe { (*info.mr).pd != (*mw).pd } {
+            let region = get::<MrHandle>(info.mr)?;
+            // SAFETY: both are kept here, and the lock under which a region changes its domain is held.
+            let domains = region.with(|_| Ok(unsafe { [(*info.mr).pd, (*mw).pd] }))?;
+            if domains[0] != domains[1] {
                 return Err(Errno::PERM);
             }
         }

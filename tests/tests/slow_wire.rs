@@ -1,5 +1,6 @@
 //! A wire of 100 Gb/s, 0.78 beats of 64 bytes a cycle, behind an engine of 250 MHz and host memory of 1 us: one class fills it, with
 //! WRITEs and with responses to READs.
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
@@ -247,19 +248,22 @@ fn a_small_share_leaves_host_memory() {
     let engine = build::model(512, &verilator::Options::default()).expect("the engine builds");
     let mut world = world(IDLE);
     world.memory.r = Pauses::new(BUSY, 1);
-    // parts of 64 packets need the most room
     let of_small = QpOptions {
         tclass: SMALL,
         ..options()
     };
     let [alone, beside] = [0, QUEUE_PAIRS].map(|small| {
-        let (mut pair, mut qpns, [near, far]) = cards(&engine, IPV4, &world);
+        let (mut pair, qpns, [near, far]) = cards(&engine, IPV4, &world);
         pair.a.write32(regs::CLASS_WEIGHT, 0x0202_0278);
-        qpns.extend((0..small).map(|_| pair.connect(of_small, of_small).0));
-        let write = Work::write(&[near.sge(0, 1 << 16)], &far, 0);
-        for &qpn in &qpns {
+        // parts of 64 packets need the most room, and claim it from shorter ones
+        let [write, short] = [1 << 16, 1 << 12].map(|n| Work::write(&[near.sge(0, n)], &far, 0));
+        let mut works: BTreeMap<_, _> = qpns.into_iter().map(|qpn| (qpn, &write)).collect();
+        for work in [&write, &short] {
+            works.extend((0..small).map(|_| (pair.connect(of_small, of_small).0, work)));
+        }
+        for (&qpn, work) in &works {
             for _ in 0..8 {
-                pair.a.post_send(qpn, &write);
+                pair.a.post_send(qpn, work);
             }
         }
         for cycle in 0..CYCLES {
@@ -270,7 +274,7 @@ fn a_small_share_leaves_host_memory() {
             pair.run(1);
             while let Some(cqe) = pair.a.poll(0) {
                 assert_eq!(cqe.status, 0);
-                pair.a.post_send(cqe.qpn, &write);
+                pair.a.post_send(cqe.qpn, works[&cqe.qpn]);
             }
         }
         let sent = |tclass: u8| -> usize {

@@ -29,6 +29,8 @@ type Calls = HashMap<u16, Option<Message>>;
 /// A connection to a card.
 pub(super) struct Link {
     socket: UnixStream,
+    /// The process that has it: a child of `fork` shares the socket, and has no thread that takes what comes.
+    process: u32,
     /// The message ID used last. The holder of the lock may send.
     sender: Mutex<u16>,
     calls: Mutex<Calls>,
@@ -50,6 +52,7 @@ impl Link {
         let lost = eventfd::create().map_err(VfioUserError::Thread)?;
         Ok(Self {
             socket,
+            process: std::process::id(),
             sender: Mutex::new(0),
             calls: Mutex::default(),
             answered: Condvar::new(),
@@ -73,11 +76,17 @@ impl Link {
         self.lost.as_fd()
     }
 
+    fn is_own(&self) -> bool {
+        self.process == std::process::id()
+    }
+
     /// Ends the connection: calls under way fail, and [`serve`](Self::serve) returns.
     pub(super) fn close(&self) {
         self.is_lost.store(true, Ordering::Release);
-        // It fails only if the other end was faster.
-        let _ = self.socket.shutdown(Shutdown::Both);
+        if self.is_own() {
+            // It fails only if the other end was faster.
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
         // An eventfd takes its first 1 always.
         let _ = eventfd::raise(&self.lost);
         drop(lock(&self.calls));
@@ -137,7 +146,7 @@ impl Link {
         fds: &[BorrowedFd<'_>],
         no_reply: bool,
     ) -> Result<u16, VfioUserError> {
-        if self.is_lost() {
+        if self.is_lost() || !self.is_own() {
             return Err(VfioUserError::Lost);
         }
         let mut last = lock(&self.sender);

@@ -172,6 +172,7 @@ impl<const K: usize> Logic for ClassGate<K> {
             long: long_q | of_any | stops,
             short: short_q | of_long | stops,
             waits: again_q | stops,
+            waits_short: again_q | of_long | stops,
         };
         closed = closed_q;
         let waits = shut | control_q | (responds & scarce_q);

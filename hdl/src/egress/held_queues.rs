@@ -1,11 +1,12 @@
 //! Queue pairs whose turn was refused, until their class is open.
 //!
 //! They go round: one of a class that is open leaves, the others go to the tail. Each tries again, so no more than one leaves in
-//! 16 cycles: of a class that closes again soon few try for nothing. Of those that need much room one leaves in 128: what they send
-//! takes longer, and of a class with a small share of the wire most try for nothing.
+//! `apart` cycles: of a class that closes again soon few try for nothing. Of those that need much room one leaves in eight times
+//! as many: what they send takes longer, and of a class with a small share of the wire most try for nothing.
 //!
-//! One leaves in 4096 cycles whatever is closed: a queue pair may have another class by then, as its number may have another owner.
-//! These leave in rounds: of each round all that waited when it began, before one of the next.
+//! One leaves in 4096 cycles whatever is closed, and of more than 1024 queue pairs one in so many that each has its turn within
+//! 2^22: a queue pair may have another class by then, as its number may have another owner. These leave in rounds: of each round all
+//! that waited when it began, before one of the next.
 //!
 //! Latency: with N that wait, N cycles to look at all.
 //!
@@ -23,8 +24,8 @@ payload! {
         qpn: Bits<16>,
         /// Class.
         packet_class: Bits<2>,
-        /// It needs little room, and tries often.
-        often: Bit,
+        /// It needs little room.
+        short: Bit,
         /// Of the rounds with this bit.
         round: Bit,
     }
@@ -41,24 +42,33 @@ pub struct HeldQueues<const Q: usize> {
     pub qpn: Signal<In, Bits<16>>,
     /// Its class.
     pub packet_class: Signal<In, Bits<2>>,
-    /// It needs little room, and tries often.
-    pub often: Signal<In, Bit>,
-    /// Classes that are closed.
+    /// It needs little room.
+    pub short: Signal<In, Bit>,
+    /// Classes that are closed to what needs much room.
     pub closed: Signal<In, Bits<CLASSES>>,
+    /// Classes that are closed to what needs little.
+    pub closed_short: Signal<In, Bits<CLASSES>>,
+    /// Cycles from one that leaves to the next, at least, less one.
+    pub apart: Signal<In, Bits<8>>,
     /// Those that may try again.
     pub m: StreamOut<Bits<16>>,
     waiting: Fifo<HeldQueue, Q>,
     out: Reg<Bit>,
     out_qpn: Dff<Bits<16>>,
     /// Cycles since one left.
-    since: Reg<Bits<5>>,
-    /// Cycles since one left that does not.
-    since_seldom: Reg<Bits<8>>,
+    since: Reg<Bits<8>>,
+    /// Cycles since one left that needs much room.
+    since_long: Reg<Bits<11>>,
     time: Reg<Bits<12>>,
     retries: Reg<Bit>,
     round: Reg<Bit>,
     /// Looks since one of this round was seen.
     others: Reg<Bits<16>>,
+}
+
+impl<const Q: usize> HeldQueues<Q> {
+    /// Bits of `time` that are 0 when one leaves whatever is closed.
+    const RETRY: u64 = (1 << if Q > 10 { 22 - Q } else { 12 }) - 1;
 }
 
 impl<const Q: usize> Logic for HeldQueues<Q> {
@@ -74,11 +84,13 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         let of_round = head.round == round;
         // a ring without room cannot go round
         let room = waiting.s.ready;
-        let rested = head.often | since_seldom.bit(7);
-        let is_open = (class_bit(head.packet_class) & !closed).any();
-        let opens = (retries & (of_round | !room)) | (is_open & rested);
+        let closes = if head.short { closed_short } else { closed };
+        let rests = since != apart;
+        let rests_long = since_long != apart.resize::<11>() << 3;
+        let is_open = (class_bit(head.packet_class) & !closes).any();
+        let opens = (retries & (of_round | !room)) | (is_open & (head.short | !rests_long));
         // what comes goes before what goes round
-        let looks = waiting.m.valid & (opens | room) & !push & !out & since.bit(4);
+        let looks = waiting.m.valid & (opens | room) & !push & !out & !rests;
         let leaves = looks & opens;
         waiting.m.ready = looks;
         waiting.s.valid = push | (looks & !opens);
@@ -86,7 +98,7 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         if push {
             waiting.s.payload.qpn = qpn;
             waiting.s.payload.packet_class = packet_class;
-            waiting.s.payload.often = often;
+            waiting.s.payload.short = short;
             waiting.s.payload.round = !round;
         }
         if looks {
@@ -98,11 +110,11 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         }
         assert!(!push | waiting.s.ready, "a queue pair waits twice");
         time += 1;
-        if !since.bit(4) {
+        if rests {
             since += 1;
         }
-        if !since_seldom.bit(7) {
-            since_seldom += 1;
+        if rests_long {
+            since_long += 1;
         }
         if m.ready {
             out = false;
@@ -110,13 +122,13 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         if leaves {
             out = true;
             out_qpn = head.qpn;
-            since = bits::<5>(0);
-            if !head.often {
-                since_seldom = bits::<8>(0);
+            since = bits::<8>(0);
+            if !head.short {
+                since_long = bits::<11>(0);
             }
             retries = false;
         }
-        if !time.any() & waiting.m.valid {
+        if !(time & bits::<12>(Self::RETRY)).any() & waiting.m.valid {
             retries = true;
         }
         m.valid = out;

@@ -38,6 +38,8 @@ payload! {
         short: Bits<4>,
         /// Those that waited are not to be read again yet.
         waits: Bits<4>,
+        /// Not even for a short part.
+        waits_short: Bits<4>,
     }
 
     /// Classes of which requests are refused, a bit of each, by the length that a part of these may have.

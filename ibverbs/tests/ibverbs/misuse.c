@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 static void devices(struct ibv_context *context)
 {
@@ -325,6 +326,27 @@ static void unheard(struct ibv_pd *pd)
 	NO_POINTER(ibv_reg_mr(pd, (void *)4096, 4096, IBV_ACCESS_LOCAL_WRITE), EFAULT);
 }
 
+/* A child has the handles of its parent, and not the card: what it does with them ends nothing of the parent's. */
+static void children(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_port_attr port;
+	struct ibv_mr *mr;
+	int result;
+	pid_t child = fork();
+
+	MUST(child >= 0);
+	if (!child) {
+		alarm(20);
+		if (getenv("FERROCE_DEVICE") && !strncmp(getenv("FERROCE_DEVICE"), "unix:", 5))
+			ibv_query_port(context, 1, &port);
+		_exit(ibv_close_device(context));
+	}
+	MUST(waitpid(child, &result, 0) == child);
+	expect("end of the child", result, 0);
+	MUST(mr = ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE));
+	REFUSED(ibv_dereg_mr(mr), 0);
+}
+
 int main(void)
 {
 	struct ibv_context *context = open_device();
@@ -336,6 +358,7 @@ int main(void)
 	completions(context);
 	extended(context, pd);
 	queue_pairs(context, pd);
+	children(context, pd);
 	unheard(pd);
 	REFUSED(ibv_dealloc_pd(pd), 0);
 	REFUSED(ibv_dealloc_pd(pd), EINVAL);

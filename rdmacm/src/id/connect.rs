@@ -269,6 +269,10 @@ impl CmId {
                     Err(errno) => {
                         let _ = self.stop();
                         self.give_up(super::port().ok());
+                        // what the peer said meanwhile is of a connection that the program never had
+                        let is_own =
+                            |later: &Arc<Event>| std::ptr::eq(Arc::as_ptr(&later.owner), self);
+                        drop(self.channel().events.take_out(is_own));
                         event.change_to(RDMA_CM_EVENT_CONNECT_ERROR, -errno.raw_os_error());
                     }
                 }

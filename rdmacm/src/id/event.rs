@@ -78,6 +78,13 @@ impl Drop for Event {
 }
 
 impl Inner {
+    /// Events of `id`, which this is of, go to `channel` from now on; the channel before.
+    pub(super) fn report_on(&mut self, id: &CmId, channel: &Arc<Channel>) -> Arc<Channel> {
+        // SAFETY: a structure of this.
+        unsafe { (*id.shown()).channel = channel.shown() };
+        std::mem::replace(&mut self.channel, channel.clone())
+    }
+
     /// Tells the program an event of the identifier that this is of.
     pub(super) fn report(&self, event: Event) {
         self.channel.events.put(Arc::new(event));

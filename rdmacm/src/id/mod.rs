@@ -281,7 +281,8 @@ impl CmId {
         }
     }
 
-    /// Reports its events on another channel from now on; without one it gets its own, and its functions wait.
+    /// Reports its events on another channel from now on; without one it gets its own, and its functions wait. Waits for the
+    /// acknowledgement of events of the channel before.
     pub(crate) fn migrate(self: &Arc<Self>, channel: Option<Arc<Channel>>) -> Result<(), Errno> {
         let is_sync = channel.is_none();
         let channel = match channel {
@@ -289,16 +290,19 @@ impl CmId {
             None => Channel::create()?,
         };
         let mut inner = self.lock();
-        let before = std::mem::replace(&mut inner.channel, channel.clone());
+        let before = inner.report_on(self, &channel);
         let was_sync = std::mem::replace(&mut inner.is_sync, is_sync);
         // Later events go to the new channel; these are moved.
         let is_own = |event: &Arc<Event>| Arc::ptr_eq(&event.owner, self);
         for event in before.events.take_out(is_own) {
+            if !Arc::ptr_eq(&event.id, self) {
+                // a request that the program has not taken: its identifier reports where the listener does
+                event.id.lock().report_on(&event.id, &channel);
+            }
             channel.events.put(event);
         }
-        // SAFETY: a structure of this.
-        unsafe { (*self.shown()).channel = channel.shown() };
         drop(inner);
+        self.acks.wait();
         if was_sync {
             Channel::registry().remove(&before);
         }

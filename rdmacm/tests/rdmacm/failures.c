@@ -103,6 +103,30 @@ static void not_ready(struct rdma_event_channel *channel)
 	MUST(!rdma_destroy_id(client));
 }
 
+/* The peer ends before the program looks: the failure is the last that it hears. */
+static void ended_before(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *client = routed(channel, PORT), *server;
+	struct rdma_cm_event *later;
+	int flags;
+
+	give_qp(client);
+	MUST(!rdma_connect(client, NULL));
+	server = event(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	MUST(!rdma_accept(server, NULL));
+	MUST(!rdma_destroy_id(server));
+	connect_to(client->qp, client->qp->qp_num);
+	/* Time for what the peer says; if it comes later, there is nothing to take back. */
+	usleep(200000);
+	MUST(event(channel, RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL) == client);
+	MUST((flags = fcntl(channel->fd, F_GETFL)) >= 0);
+	MUST(!fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK));
+	MINUS_ONE(rdma_get_cm_event(channel, &later), EAGAIN);
+	MUST(!fcntl(channel->fd, F_SETFL, flags));
+	rdma_destroy_qp(client);
+	MUST(!rdma_destroy_id(client));
+}
+
 /* A server of datagrams, made in one call, whose listener goes before it. */
 static void datagrams(struct rdma_event_channel *channel)
 {
@@ -175,6 +199,7 @@ int main(void)
 	taken_back(channel);
 	not_connected(channel);
 	not_ready(channel);
+	ended_before(channel);
 	MUST(!rdma_destroy_id(listener));
 	datagrams(channel);
 	rejected(channel);

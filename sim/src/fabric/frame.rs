@@ -131,10 +131,10 @@ const fn mix(mut x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// Sets CE if the sender is capable of ECN (RFC 3168). Whether the frame carries CE now.
+/// Sets CE if the sender is capable of ECN (RFC 3168). Whether that is new: a switch before may have set it.
 pub fn mark(frame: &mut [u8]) -> bool {
     match traffic_class(frame) {
-        Some(class) if class & 0b11 != ECN_NOT_ECT => {
+        Some(class) if ![ECN_NOT_ECT, ECN_CE].contains(&(class & 0b11)) => {
             set_traffic_class(frame, class | ECN_CE);
             true
         }

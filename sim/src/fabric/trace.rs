@@ -10,16 +10,19 @@ pub const BIN: u64 = 1000;
 pub struct Window {
     /// Length of an interval.
     pub interval: Time,
-    /// Start of the time that the histogram counts.
+    /// Start of the time that mean and histogram count.
     pub from: Time,
+    /// Its end.
+    pub until: Time,
 }
 
 impl Default for Window {
-    /// 100 us, from the start.
+    /// 100 us, all of the time.
     fn default() -> Self {
         Self {
             interval: 100 * super::US,
             from: 0,
+            until: Time::MAX,
         }
     }
 }
@@ -41,8 +44,10 @@ pub struct Trace {
     now: Time,
     depth: u64,
     intervals: Vec<Depth>,
-    /// Picoseconds at each depth of [`BIN`] bytes.
+    /// Picoseconds at each depth: 0, then up to [`BIN`] bytes, up to twice as many, and so on.
     bins: Vec<Time>,
+    /// Byte-picoseconds of the same time.
+    area: u128,
 }
 
 impl Trace {
@@ -72,8 +77,10 @@ impl Trace {
             let interval = &mut self.intervals[place];
             interval.area += u128::from(self.depth) * u128::from(time);
             interval.max = interval.max.max(self.depth);
-            let counted = end.saturating_sub(self.window.from.max(self.now));
-            let bin = (self.depth / BIN) as usize;
+            let last = end.min(self.window.until);
+            let counted = last.saturating_sub(self.window.from.max(self.now));
+            let bin = self.depth.div_ceil(BIN) as usize;
+            self.area += u128::from(self.depth) * u128::from(counted);
             if counted > 0 {
                 if self.bins.len() <= bin {
                     self.bins.resize(bin + 1, 0);
@@ -104,41 +111,33 @@ impl Trace {
             .unwrap_or(0)
     }
 
-    /// Mean depth from the start of the histogram on, bytes, to a bin.
+    /// Mean depth in the time that counts, bytes.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let total: Time = self.bins.iter().sum();
-        let bins = self.bins.iter().enumerate();
-        let area: f64 = bins
-            .map(|(bin, &time)| (bin as f64 + 0.5) * BIN as f64 * time as f64)
-            .sum();
-        if total == 0 { 0.0 } else { area / total as f64 }
+        self.area as f64 / total.max(1) as f64
     }
 
-    /// The depth, in bytes, below which the queue was this share of the time, to a bin.
+    /// The depth, in bytes, that the queue had or was below this share of the time, to a bin.
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let total: Time = self.bins.iter().sum();
         let mut left = (total as f64 * share) as Time;
         for (bin, &time) in self.bins.iter().enumerate() {
             if time >= left {
-                return (bin as u64 + 1) * BIN;
+                return (bin as u64 * BIN).min(self.peak());
             }
             left -= time;
         }
         0
     }
 
-    /// Share of the time that the queue was at `depth` bytes or above, to a bin.
+    /// Share of the time that the queue was above `depth` bytes, to a bin.
     #[must_use]
     pub fn share_above(&self, depth: u64) -> f64 {
         let total: Time = self.bins.iter().sum();
-        let above: Time = self.bins.iter().skip((depth / BIN) as usize).sum();
-        if total == 0 {
-            0.0
-        } else {
-            above as f64 / total as f64
-        }
+        let above: Time = self.bins.iter().skip((depth / BIN) as usize + 1).sum();
+        above as f64 / total.max(1) as f64
     }
 
     fn place(&mut self, at: Time) -> usize {
@@ -159,16 +158,27 @@ mod tests {
         let window = Window {
             interval: 100,
             from: 50,
+            until: 200,
         };
         let mut trace = Trace::new(window);
         trace.set(20, 10_500);
         trace.set(150, 0);
-        trace.run(200);
+        trace.run(500);
         assert_eq!(trace.intervals()[..2], [(8400.0, 10_500), (5250.0, 10_500)]);
         assert_eq!(trace.peak(), 10_500);
-        assert_eq!(trace.quantile(0.3), 1000, "50 of 150 it was empty");
-        assert_eq!(trace.quantile(0.99), 11_000);
+        assert_eq!(trace.quantile(0.3), 0, "50 of 150 it was empty");
+        assert_eq!(trace.quantile(0.99), 10_500, "no more than the greatest");
         assert!((trace.share_above(10_000) - 2.0 / 3.0).abs() < 1e-9);
-        assert!((trace.mean() - 7166.7).abs() < 1.0);
+        assert!((trace.mean() - 7000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_empty_queue_has_depth_0() {
+        let mut trace = Trace::new(Window::default());
+        trace.run(1000);
+        assert_eq!(
+            (trace.mean(), trace.quantile(0.99), trace.share_above(0)),
+            (0.0, 0, 0.0)
+        );
     }
 }

@@ -94,7 +94,14 @@ fn look(bench: &mut Bench, claimed: Claimed) {
         let of_class = claims.filter(|(_, classes)| classes >> c & 1 == 1);
         of_class.map(|(room, _)| room).fold(own, u64::max)
     };
-    let starts = [(turn, 3), (ANY, 0), (LONG, 1), (SHORT, 2), (AGAIN, 0)];
+    let starts = [
+        (turn, 3),
+        (ANY, 0),
+        (LONG, 1),
+        (SHORT, 2),
+        (AGAIN, 0),
+        (AGAIN, 2),
+    ];
     let closed = starts.into_iter().enumerate().map(|(place, (own, kinds))| {
         let closes =
             |c: usize| (shut | wanted) >> c & 1 == 1 || rooms[c] < UNIT * needs(c, own, kinds);

@@ -32,6 +32,10 @@ pub struct Scheduler<const Q: usize, const B: usize> {
     pub push_short: Signal<In, Bit>,
     /// Classes of which nothing is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
+    /// Classes of which no short part is to start.
+    pub closed_short: Signal<In, Bits<CLASSES>>,
+    /// Cycles from one that was held to the next, at least, less one.
+    pub apart: Signal<In, Bits<8>>,
     /// Paced queue pairs whose start has come; they wait for a cycle in which no other becomes ready.
     pub released: StreamIn<Bits<16>>,
     /// Slots given back in this cycle.
@@ -82,8 +86,8 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         held.push = push & push_held;
         held.qpn = push_qpn;
         held.packet_class = push_class;
-        held.often = push_short;
-        held.closed = closed;
+        held.short = push_short;
+        copy!(held <= self; closed, closed_short, apart);
         fifo.s.valid = ready | released.valid | held.m.valid;
         fifo.s.payload = held.m.payload;
         if ready {

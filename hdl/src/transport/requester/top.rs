@@ -205,6 +205,7 @@ impl<const W: usize, const Q: usize, const O: usize> Logic for Requester<W, Q, O
         copy!(send <= self; mac, classes, closed, crowded);
         ahead = send.ahead;
         queues.closed = closed.waits;
+        queues.closed_short = closed.waits_short;
         forward!(mr <= send.mr);
         forward!(send.s <= queues.slots);
         fetch_due = queues.fetches.busy;

@@ -22,6 +22,8 @@ type Row = (&'static str, Here);
 /// Opcodes of the BTH from the first to the last, what they are, and whether the card sends and takes them.
 type Opcodes = (u8, u8, &'static str, Here);
 
+const LINK: &str = "the code is reserved, no card sends it: the driver reads the state of the link";
+
 const RESERVED: Here = No("reserved");
 
 /// IB1 table 38; A17 (CNP), A14 (XRC), A19 (FLUSH, ATOMIC WRITE).
@@ -85,8 +87,8 @@ const EVENTS: &[Row] = &[
         "IBV_EVENT_DEVICE_FATAL",
         Yes("raised by the driver: the card is gone, or STATUS shows a fault"),
     ),
-    ("IBV_EVENT_PORT_ACTIVE", Yes("PORT_UP")),
-    ("IBV_EVENT_PORT_ERR", Yes("PORT_DOWN")),
+    ("IBV_EVENT_PORT_ACTIVE", No(LINK)),
+    ("IBV_EVENT_PORT_ERR", No(LINK)),
     (
         "IBV_EVENT_LID_CHANGE",
         No("RoCE has no LIDs and no subnet manager"),

@@ -1,7 +1,7 @@
 //! What a run came to, in figures.
 
 use ferroce_proto::wire::{bth, eth, icrc, ipv4, udp};
-use ferroce_sim::fabric::flow::ENDLESS;
+use ferroce_sim::fabric::flow::{ENDLESS, Start};
 use ferroce_sim::fabric::lab::{Results, jain, quantile};
 use ferroce_sim::fabric::switch;
 use ferroce_sim::fabric::trace::Trace;
@@ -55,8 +55,13 @@ pub(super) fn figures(plan: &Plan, results: &Results) -> (Vec<Figure>, Vec<Strin
         .filter(|&id| plan.flows[id].bytes != ENDLESS && results.received(id).finished.is_none());
     let late = late.count();
     if late > 0 {
+        // a second is the longest run
+        let advice = match plan.setup.until {
+            until if until < 1000 * MS => "a longer --time",
+            _ => "fewer bytes, a smaller --load or a higher --rate",
+        };
         wrong.push(format!(
-            "{late} of {count} flows did not arrive by {} us; give a longer --time",
+            "{late} of {count} flows did not arrive by {} us; give {advice}",
             results.now / US
         ));
     }
@@ -91,14 +96,23 @@ fn steady(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
             "Gb/s",
         ));
     }
-    let sharing = (0..sums.len()).filter(|&id| plan.flows[id].dst == plan.flows[0].dst);
-    let shares: Vec<_> = sharing.map(|id| gbps(sums[id].bytes)).collect();
-    figures.push(Figure::new("fairness_jain", jain(&shares), ""));
+    let of_port = || (0..sums.len()).filter(|&id| plan.flows[id].dst == plan.flows[0].dst);
+    let goes_on = |id: &usize| {
+        let flow = &plan.flows[*id];
+        matches!(flow.start, Start::At(start) if start <= from)
+            && flow.stop.is_none_or(|stop| stop >= to)
+    };
+    let shares = of_port().filter(goes_on).map(|id| gbps(sums[id].bytes));
+    let shares: Vec<_> = shares.collect();
+    if !shares.is_empty() {
+        figures.push(Figure::new("fairness_jain", jain(&shares), ""));
+    }
     let line = f64::from(plan.setup.line.mbps) / 1000.0;
-    // Sent over the port, with what the wire spends on a frame.
-    let frame = plan.config.payload + HEADERS;
-    let wire = (frame as f64 + f64::from(plan.setup.line.overhead)) / frame as f64;
-    let used = shares.iter().sum::<f64>() * wire / line * 100.0;
+    // what came over the port, with what the wire spends on a packet
+    let wire = plan.setup.line.overhead as usize + plan.config.payload + HEADERS;
+    let wire = wire as f64 / plan.config.payload as f64;
+    let came = of_port().map(|id| results.received(id).series.sum(from, to).bytes);
+    let used = gbps(came.sum()) * wire / line * 100.0;
     figures.push(Figure::new("bottleneck_utilisation", used, "percent"));
     for share in [25, 10] {
         if let Some(time) = converged(plan, results, f64::from(share) / 100.0) {
@@ -164,12 +178,20 @@ fn completions(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
         .zip(&times)
         .map(|(&id, time)| time * US as f64 / idle(plan, id, &hops) as f64);
     let mut slow: Vec<_> = slow.collect();
-    let bytes: u64 = (0..count).map(|id| results.received(id).bytes).sum();
-    let last = (0..count)
-        .filter_map(|id| results.received(id).finished)
-        .max();
+    let finished = (0..count).map(|id| results.received(id).finished);
+    let last = finished.collect::<Option<Vec<_>>>();
+    // those that are late go on to the end
+    let last = last.and_then(|times| times.into_iter().max());
     let last = last.unwrap_or(results.now).max(1);
-    let goodput = bytes as f64 * 8000.0 / last as f64;
+    let (from, to) = if plan.is_mix { plan.window } else { (0, last) };
+    let received = (0..count).map(|id| results.received(id));
+    let bytes: u64 = received
+        .map(|received| match plan.is_mix {
+            true => received.series.sum(from, to).bytes,
+            false => received.bytes,
+        })
+        .sum();
+    let goodput = bytes as f64 * 8000.0 / (to - from) as f64;
     figures.push(Figure::new("goodput", goodput, "Gb/s"));
     figures.push(Figure::new("last_received", last as f64 / US as f64, "us"));
     if plan.has_victim
@@ -179,14 +201,18 @@ fn completions(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
         let share = idle(plan, count - 1, &hops) as f64 / victim as f64 * 100.0;
         figures.push(Figure::new("victim_rate", share, "percent"));
     }
-    let flow_goodput = ids
-        .iter()
-        .zip(&times)
-        .map(|(&id, time)| plan.flows[id].bytes as f64 / time);
+    if ids.is_empty() {
+        return;
+    }
     // A victim has no part in the port that the others share.
-    let sharing = flow_goodput.take(count - usize::from(plan.has_victim));
-    let shares: Vec<_> = sharing.collect();
-    figures.push(Figure::new("fairness_jain", jain(&shares), ""));
+    let sharing = count - usize::from(plan.has_victim);
+    let shares = ids.iter().zip(&times).filter(|(id, _)| **id < sharing);
+    let shares: Vec<_> = shares
+        .map(|(&id, time)| plan.flows[id].bytes as f64 / time)
+        .collect();
+    if !shares.is_empty() {
+        figures.push(Figure::new("fairness_jain", jain(&shares), ""));
+    }
     if let Some(steady) = steady_fairness(plan, results) {
         figures.push(Figure::new("fairness_jain_steady", steady, ""));
     }
@@ -272,6 +298,7 @@ fn counts(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
     figures.push(Figure::new("repeated", repeated, "packets"));
     figures.push(Figure::new("timeouts", timeouts + of_cards, "timeouts"));
     let dropped = results.switches(|switch| switch.dropped) + results.lost;
-    let share = dropped as f64 / (packets.max(1)) as f64 * 100.0;
+    let frames: u64 = results.hosts.iter().map(|host| host.frames_out).sum();
+    let share = dropped as f64 / frames.max(1) as f64 * 100.0;
     figures.push(Figure::new("loss", share, "percent"));
 }

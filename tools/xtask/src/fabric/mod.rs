@@ -4,6 +4,7 @@ mod figures;
 mod plan;
 mod plot;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -68,8 +69,8 @@ pub(crate) struct Args {
     /// Share of the frames that every wire loses, such as 1% or 0.01.
     #[arg(long, value_name = "SHARE", default_value_t)]
     loss: Share,
-    /// Percent of what the hosts can send that a storage mix fills.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=95))]
+    /// Percent of the line rate of all hosts that the payload of a storage mix asks for.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=90))]
     load: u32,
     /// Microseconds after which the run ends, or that a storage mix takes new flows for.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -227,13 +228,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(make) => plan.setup.run_cards(&plan.flows, &make, &plan.config),
     };
     let (figures, wrong) = figures::figures(&plan, &results);
-    for figure in &figures {
-        println!("{figure}");
-    }
-    if let Some(line) = figures::left_out(&plan, &results) {
-        println!("{line}");
-    }
     let report = Report::new(wrong.is_empty(), args.seed, figures);
+    file.write(&report)?;
     let queue = plot::queue(&plan, &results, beside);
     if let Some(svg) = svg {
         svg.finish_with(&plot::svg(&queue)?)?;
@@ -241,7 +237,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(html) = html {
         html.finish_with(&plot::page(&plan, &results, queue, &report)?)?;
     }
-    file.write(&report)?;
+    // last: who reads the lines may go before their end
+    let left_out = figures::left_out(&plan, &results);
+    let lines = report.figures.iter().map(ToString::to_string);
+    let mut out = std::io::stdout().lock();
+    for line in lines.chain(left_out) {
+        if writeln!(out, "{line}").is_err() {
+            break;
+        }
+    }
     ensure!(wrong.is_empty(), "{}", wrong.join("; "));
     Ok(())
 }
@@ -249,6 +253,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+
+    use ferroce_sim::fabric::US;
 
     use super::*;
     use crate::Usage;
@@ -277,6 +283,7 @@ mod tests {
             ("incast --dut model --cc swift --read", "--read"),
             ("all-to-all --hosts 17 --dut model", "272 flows"),
             ("hadoop --bytes 5", "--bytes"),
+            ("hadoop --time 19", "20 us"),
             ("incast --read", "--dut"),
             ("s4 --beside run.csv", "--svg"),
             ("ring --hosts 4 --read --dut model", "--read"),
@@ -289,6 +296,37 @@ mod tests {
                 "{line}"
             );
         }
+    }
+
+    fn figures_of(text: &str) -> (impl Fn(&str) -> Option<f64>, Vec<String>) {
+        let plan = plan::plan(&parse(text)).unwrap();
+        let results = plan.setup.run_paced(&plan.flows, &plan.config);
+        let (figures, wrong) = figures::figures(&plan, &results);
+        let value = move |name: &str| {
+            let figure = figures.iter().find(|figure| figure.name == name)?;
+            Some(figure.value.as_f64())
+        };
+        (value, wrong)
+    }
+
+    #[test]
+    fn figures_are_of_flows_while_they_go_on() {
+        // the second flow comes when the run ends
+        let (alone, _) = figures_of("s2 --time 10000");
+        assert_eq!(alone("fairness_jain"), Some(1.0));
+        // the senders have the line until the switch stops them
+        let (start, _) = figures_of("s4 --time 200 --pfc");
+        assert!(start("bottleneck_utilisation").unwrap() <= 100.0);
+        // the victim alone arrives
+        let (late, wrong) = figures_of("victim --hosts 7 --time 1000");
+        assert!(late("goodput").unwrap() <= 200.0 && late("fairness_jain").is_none());
+        assert!(wrong[0].contains("7 of 8 flows") && wrong[0].contains("--time"));
+        // a flow has a packet and an ACK, and each two wires
+        let (lossy, _) = figures_of("all-to-all --hosts 16 --bytes 500 --loss 10%");
+        assert!((15.0..23.0).contains(&lossy("loss").unwrap()));
+        // goodput and queues of a mix are of the time in which flows come
+        let mix = plan::plan(&parse("hadoop --time 1000 --cc dcqcn")).unwrap();
+        assert_eq!(mix.window, (240 * US, 1000 * US));
     }
 
     #[test]

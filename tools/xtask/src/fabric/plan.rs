@@ -19,6 +19,8 @@ use crate::Usage;
 
 /// Most hosts of a fabric.
 const HOSTS: usize = 1024;
+/// For how long a storage mix takes new flows if nothing else is asked for.
+const MIX: Time = 5 * MS;
 
 /// A run to be.
 pub(super) struct Plan {
@@ -31,6 +33,8 @@ pub(super) struct Plan {
     pub(super) settles: Time,
     /// The last flow is a victim.
     pub(super) has_victim: bool,
+    /// Flows come at random times: goodput is that of the window.
+    pub(super) is_mix: bool,
 }
 
 impl Plan {
@@ -207,6 +211,7 @@ fn recorded(args: &Args, number: usize) -> Result<Plan> {
             _ => 0,
         },
         has_victim: number == 5,
+        is_mix: false,
     })
 }
 
@@ -242,7 +247,7 @@ fn of_hosts(args: &Args) -> Result<Plan> {
             hosts,
             line.mbps,
             load,
-            time.unwrap_or(5 * MS),
+            time.unwrap_or(MIX),
             args.seed,
         )
     };
@@ -274,8 +279,23 @@ fn of_hosts(args: &Args) -> Result<Plan> {
         interval: 20 * US,
         ..paced::Config::default()
     };
-    let window = (if args.cc == Cc::None { 0 } else { 2 * MS }, end);
+    let window = if is_mix {
+        // flows come, and have come for a while; in whole intervals, as what comes is counted in those
+        let time = time.unwrap_or(MIX);
+        let floor = |time: Time| time / config.interval * config.interval;
+        (floor(time / 4), floor(time))
+    } else {
+        (if args.cc == Cc::None { 0 } else { 2 * MS }, end)
+    };
+    ensure!(
+        window.0 < window.1,
+        usage(format!(
+            "--time: a storage mix counts in intervals of {} us; give that at least",
+            config.interval / US
+        ))
+    );
     setup.switch.window.from = window.0;
+    setup.switch.window.until = window.1;
     Ok(Plan {
         setup,
         flows: Arc::new(flows),
@@ -283,6 +303,7 @@ fn of_hosts(args: &Args) -> Result<Plan> {
         window,
         settles: 0,
         has_victim: args.scenario == Scenario::Victim,
+        is_mix,
     })
 }
 

@@ -251,6 +251,26 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_has_the_figures_of_the_engines() {
+        let record = Record::load().unwrap();
+        let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+        let thousands = |n: u64| format!("{},{:03}", n / 1000, n % 1000);
+        assert!(!record.engines.is_empty());
+        for cost in record.engines.values() {
+            let figures = format!(
+                "{} / {} / {}, {} UltraRAMs; {} LUT levels",
+                thousands(cost.lut),
+                thousands(cost.ff),
+                cost.bram36,
+                cost.uram,
+                cost.levels
+            );
+            assert!(readme.contains(&figures), "README.md has not: {figures}");
+        }
+    }
+
+    #[test]
     fn a_board_shows_what_fits_and_how_fast() {
         let placed = |name: &str, used, fmax: &[f64]| Placed {
             name: name.into(),

@@ -44,8 +44,11 @@ impl<const Q: usize> Logic for HeldReplies<Q> {
         waiting.push = holds;
         waiting.qpn = holds_qpn;
         waiting.packet_class = holds_class;
-        waiting.often = true;
-        waiting.closed = closed & acks_wait;
+        waiting.short = true;
+        let stays = closed & acks_wait;
+        waiting.closed = stays;
+        waiting.closed_short = stays;
+        waiting.apart = bits::<8>(16);
         waiting.m.ready = next.s.ready;
         s.ready = next.s.ready & !waiting.m.valid;
         next.s.valid = waiting.m.valid | s.valid;
