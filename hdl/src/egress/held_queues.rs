@@ -4,9 +4,9 @@
 //! `apart` cycles: of a class that closes again soon few try for nothing. Of those that need much room one leaves in eight times
 //! as many: what they send takes longer, and of a class with a small share of the wire most try for nothing.
 //!
-//! One leaves in 4096 cycles whatever is closed, and of more than 1024 queue pairs one in so many that each has its turn within
-//! 2^22: a queue pair may have another class by then, as its number may have another owner. These leave in rounds: of each round all
-//! that waited when it began, before one of the next.
+//! One leaves in 4096 cycles whatever is closed, and of more than 1024 queue pairs one in so many that all leave within
+//! 2^22 cycles: a queue pair may have another class by then, as its number may have another owner. These leave in rounds: of each round
+//! all that waited when it began, before one of the next.
 //!
 //! Latency: with N that wait, N cycles to look at all.
 //!

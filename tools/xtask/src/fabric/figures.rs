@@ -56,9 +56,10 @@ pub(super) fn figures(plan: &Plan, results: &Results) -> (Vec<Figure>, Vec<Strin
     let late = late.count();
     if late > 0 {
         // a second is the longest run
-        let advice = match plan.setup.until {
-            until if until < 1000 * MS => "a longer --time",
-            _ => "fewer bytes, a smaller --load or a higher --rate",
+        let advice = if plan.setup.until < 1000 * MS {
+            "a longer --time"
+        } else {
+            "fewer bytes, a smaller --load or a higher --rate"
         };
         wrong.push(format!(
             "{late} of {count} flows did not arrive by {} us; give {advice}",
@@ -96,22 +97,19 @@ fn steady(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
             "Gb/s",
         ));
     }
-    let of_port = || (0..sums.len()).filter(|&id| plan.flows[id].dst == plan.flows[0].dst);
     let goes_on = |id: &usize| {
         let flow = &plan.flows[*id];
         matches!(flow.start, Start::At(start) if start <= from)
             && flow.stop.is_none_or(|stop| stop >= to)
     };
-    let shares = of_port().filter(goes_on).map(|id| gbps(sums[id].bytes));
-    let shares: Vec<_> = shares.collect();
-    if !shares.is_empty() {
-        figures.push(Figure::new("fairness_jain", jain(&shares), ""));
-    }
+    let sharing = plan.of_first_port().filter(goes_on);
+    figures.extend(fairness(sharing.map(|id| gbps(sums[id].bytes))));
     let line = f64::from(plan.setup.line.mbps) / 1000.0;
     // what came over the port, with what the wire spends on a packet
     let wire = plan.setup.line.overhead as usize + plan.config.payload + HEADERS;
     let wire = wire as f64 / plan.config.payload as f64;
-    let came = of_port().map(|id| results.received(id).series.sum(from, to).bytes);
+    let ids = plan.of_first_port();
+    let came = ids.map(|id| results.received(id).series.sum(from, to).bytes);
     let used = gbps(came.sum()) * wire / line * 100.0;
     figures.push(Figure::new("bottleneck_utilisation", used, "percent"));
     for share in [25, 10] {
@@ -129,12 +127,15 @@ fn steady(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
     figures.push(Figure::new("increase_rate", rate(increases), "1/s"));
 }
 
+/// Fairness of these rates, if there are any.
+fn fairness(rates: impl Iterator<Item = f64>) -> Option<Figure> {
+    let rates: Vec<_> = rates.collect();
+    (!rates.is_empty()).then(|| Figure::new("fairness_jain", jain(&rates), ""))
+}
+
 /// How long until all flows into the first port have a fair share, within `share` of it, in the mean of 1 ms.
 fn converged(plan: &Plan, results: &Results, share: f64) -> Option<Time> {
-    let first = plan.flows[0].dst;
-    let ids: Vec<_> = (0..plan.flows.len())
-        .filter(|&id| plan.flows[id].dst == first)
-        .collect();
+    let ids: Vec<_> = plan.of_first_port().collect();
     let step = plan.config.interval;
     let mut from = plan.settles;
     while ids.len() > 1 && from + MS <= results.now {
@@ -178,10 +179,9 @@ fn completions(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
         .zip(&times)
         .map(|(&id, time)| time * US as f64 / idle(plan, id, &hops) as f64);
     let mut slow: Vec<_> = slow.collect();
-    let finished = (0..count).map(|id| results.received(id).finished);
-    let last = finished.collect::<Option<Vec<_>>>();
+    let mut finished = (0..count).map(|id| results.received(id).finished);
+    let last = finished.try_fold(0, |last, time| Some(last.max(time?)));
     // those that are late go on to the end
-    let last = last.and_then(|times| times.into_iter().max());
     let last = last.unwrap_or(results.now).max(1);
     let (from, to) = if plan.is_mix { plan.window } else { (0, last) };
     let received = (0..count).map(|id| results.received(id));
@@ -207,12 +207,8 @@ fn completions(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
     // A victim has no part in the port that the others share.
     let sharing = count - usize::from(plan.has_victim);
     let shares = ids.iter().zip(&times).filter(|(id, _)| **id < sharing);
-    let shares: Vec<_> = shares
-        .map(|(&id, time)| plan.flows[id].bytes as f64 / time)
-        .collect();
-    if !shares.is_empty() {
-        figures.push(Figure::new("fairness_jain", jain(&shares), ""));
-    }
+    let rates = shares.map(|(&id, time)| plan.flows[id].bytes as f64 / time);
+    figures.extend(fairness(rates));
     if let Some(steady) = steady_fairness(plan, results) {
         figures.push(Figure::new("fairness_jain_steady", steady, ""));
     }
@@ -229,10 +225,7 @@ fn completions(plan: &Plan, results: &Results, figures: &mut Vec<Figure>) {
 
 /// Fairness from 2 ms on until the first of the flows into one port is done.
 fn steady_fairness(plan: &Plan, results: &Results) -> Option<f64> {
-    let first = plan.flows[0].dst;
-    let ids: Vec<_> = (0..plan.flows.len())
-        .filter(|&id| plan.flows[id].dst == first)
-        .collect();
+    let ids: Vec<_> = plan.of_first_port().collect();
     let until = ids
         .iter()
         .filter_map(|&id| results.received(id).finished)

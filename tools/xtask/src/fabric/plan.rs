@@ -38,6 +38,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Flows to the host that the first one goes to, which share its port.
+    pub(super) fn of_first_port(&self) -> impl Iterator<Item = usize> {
+        let flows = self.flows.iter().enumerate();
+        let shared = flows.filter(|(_, flow)| flow.dst == self.flows[0].dst);
+        shared.map(|(id, _)| id)
+    }
+
     /// Whether flows go on until the end.
     pub(super) fn is_endless(&self) -> bool {
         self.flows.iter().any(|flow| flow.bytes == ENDLESS)
@@ -184,20 +191,11 @@ fn recorded(args: &Args, number: usize) -> Result<Plan> {
         _ => (10 * MS, 20 * MS),
     };
     let (mut setup, flows, config) = Setup::recorded(number, Control::None, from, end);
-    // whole intervals, as what is sent is counted in those
-    let floor = |time: Time| time / config.interval * config.interval;
     let window = if to <= end {
         (from, to)
     } else {
-        (floor(end / 2), floor(end))
+        whole_intervals(&config, "s1 to s5 count", (end / 2, end))?
     };
-    ensure!(
-        window.0 < window.1,
-        usage(format!(
-            "--time: s1 to s5 count in intervals of {} us; give that at least",
-            config.interval / US
-        ))
-    );
     setup.switch.window.from = window.0;
     setup.until = end;
     Ok(Plan {
@@ -280,20 +278,12 @@ fn of_hosts(args: &Args) -> Result<Plan> {
         ..paced::Config::default()
     };
     let window = if is_mix {
-        // flows come, and have come for a while; in whole intervals, as what comes is counted in those
+        // flows come, and have come for a while
         let time = time.unwrap_or(MIX);
-        let floor = |time: Time| time / config.interval * config.interval;
-        (floor(time / 4), floor(time))
+        whole_intervals(&config, "a storage mix counts", (time / 4, time))?
     } else {
         (if args.cc == Cc::None { 0 } else { 2 * MS }, end)
     };
-    ensure!(
-        window.0 < window.1,
-        usage(format!(
-            "--time: a storage mix counts in intervals of {} us; give that at least",
-            config.interval / US
-        ))
-    );
     setup.switch.window.from = window.0;
     setup.switch.window.until = window.1;
     Ok(Plan {
@@ -305,6 +295,23 @@ fn of_hosts(args: &Args) -> Result<Plan> {
         has_victim: args.scenario == Scenario::Victim,
         is_mix,
     })
+}
+
+/// The whole intervals of a time, in which flows are counted.
+fn whole_intervals(
+    config: &paced::Config,
+    who: &str,
+    (from, to): (Time, Time),
+) -> Result<(Time, Time)> {
+    let [from, to] = [from, to].map(|time| time / config.interval * config.interval);
+    ensure!(
+        from < to,
+        usage(format!(
+            "--time: {who} in intervals of {} us; give that at least",
+            config.interval / US
+        ))
+    );
+    Ok((from, to))
 }
 
 fn topology(shape: Shape, hosts: usize) -> Result<Topology> {
