@@ -178,6 +178,7 @@ pub fn is_trimmed(frame: &[u8]) -> bool {
 mod tests {
     use std::net::IpAddr;
 
+    use ferroce_proto::wire::ip::{ECN_ECT0, ECN_ECT1};
     use ferroce_proto::wire::{
         BthRepr, EthRepr, Extensions, Gid, Headers, Ip, Mac, Opcode, Packet, Psn, UdpRepr,
     };
@@ -210,12 +211,12 @@ mod tests {
             for class in 0..=255 {
                 let before = packet(ips, class, 0xc000, None);
                 let mut frame = before.clone();
-                let ect = class & 0b11 != 0;
-                assert_eq!(mark(&mut frame), ect);
+                let new = matches!(class & 0b11, ECN_ECT0 | ECN_ECT1);
+                assert_eq!(mark(&mut frame), new);
                 let found = Packet::parse(&frame).expect("checksum and ICRC hold");
-                let expected = if ect { class | 0b11 } else { class };
+                let expected = if new { class | ECN_CE } else { class };
                 assert_eq!(found.headers.ip.traffic_class(), expected);
-                assert!(ect || frame == before);
+                assert!(new || frame == before);
             }
         }
     }
