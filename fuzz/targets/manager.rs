@@ -266,12 +266,12 @@ fn run(steps: &[Step]) {
             }
         }
     }
-    for mut host in hosts {
+    'hosts: for mut host in hosts {
         host.manager.abandon_all(now);
         for _ in 0..10_000 {
             host.settle(None, &mut mail);
             let Some(at) = host.manager.deadline() else {
-                return;
+                continue 'hosts;
             };
             host.manager.tick(at);
         }

@@ -1,7 +1,8 @@
 // Interrupts of the engine as requests to the QDMA: one MSI-X vector a handshake.
 //
-// The QDMA wants a request held until it is sent or refused, and idle between two. It refuses a vector that is masked, and does not
-// come back to it: such a vector is pending here. Every 2^`LOG_RETRY` cycles (4 us) one of those that are pending is asked for again,
+// The QDMA wants a request held until it is sent or refused, and idle between two. By PG302 of 2023-10 it refuses a vector that is
+// masked, and does not come back to it: such a vector is pending here. By that of 2024-12 it takes one that is masked and keeps it
+// pending itself, and refuses while MSI-X is off. Every 2^`LOG_RETRY` cycles (4 us) one of those that are pending is asked for again,
 // in turns, so one that is unmasked comes within 33 times that. One that is sent is pending no more.
 //
 // `refused` is high for a cycle for each interrupt of the engine that could not be sent at once. Vectors beyond the table, 32, are

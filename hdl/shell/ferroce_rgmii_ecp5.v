@@ -1,10 +1,9 @@
 // RGMII by the I/O cells of the ECP5: a byte a cycle of 125 MHz, low nibble with the rising edge.
 //
-// The clock that goes out is a quarter of a period late (2 ns), so that data stands around its edges. What comes in is delayed by
-// `RX_TAPS` steps of 25 ps against the clock of the PHY. Both are what published shells do on these boards; the straps of the PHY,
-// which may add delays of its own, were not looked at.
+// RGMII wants each clock 2 ns behind its data, made by the sender, the receiver or the board, and by one of them alone. `clk_late`
+// drives the clock that goes out; what comes in is delayed by `RX_TAPS` steps of 25 ps. On the Versa the PHY makes both delays.
 module ferroce_rgmii_ecp5 #(
-    parameter RX_TAPS = 80
+    parameter RX_TAPS = 0
 ) (
     input  wire       clk,
     input  wire       clk_late,

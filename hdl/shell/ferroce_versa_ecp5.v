@@ -22,9 +22,8 @@ module ferroce_versa_ecp5 (
     input  wire       eth0_rx_ctl,
     input  wire [3:0] eth0_rx_data
 );
-    // 125 MHz, and the same a quarter of a period later: 100 MHz * 5 / 4, VCO at 625 MHz.
+    // 125 MHz: 100 MHz * 5 / 4, VCO at 625 MHz.
     wire clk;
-    wire clk_late;
     wire locked;
 
     EHXPLLL #(
@@ -34,16 +33,11 @@ module ferroce_versa_ecp5 (
         .CLKOP_CPHASE(4),
         .CLKOP_FPHASE(0),
         .CLKOP_ENABLE("ENABLED"),
-        .CLKOS_DIV(5),
-        .CLKOS_CPHASE(5),
-        .CLKOS_FPHASE(2),
-        .CLKOS_ENABLE("ENABLED"),
         .FEEDBK_PATH("CLKOP")
     ) pll (
         .CLKI(clk100),
         .CLKFB(clk),
         .CLKOP(clk),
-        .CLKOS(clk_late),
         .RST(1'b0),
         .STDBY(1'b0),
         .PHASESEL0(1'b0),
@@ -354,7 +348,7 @@ module ferroce_versa_ecp5 (
 
     ferroce_rgmii_ecp5 rgmii (
         .clk(clk),
-        .clk_late(clk_late),
+        .clk_late(clk),
         .tx_d(tx_d),
         .tx_en(tx_en),
         .pin_tx_clk(eth0_tx_clk),

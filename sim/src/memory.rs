@@ -100,9 +100,7 @@ pub trait HostMemory {
     }
 
     /// What the bus makes of an access that begins at `addr`; asked once of each.
-    fn trouble(&self, _addr: u64, _kind: FaultKind) -> Trouble {
-        Trouble::None
-    }
+    fn trouble(&self, addr: u64, kind: FaultKind) -> Trouble;
 
     /// All faults so far, oldest first.
     fn faults(&self) -> Vec<Fault>;
@@ -272,6 +270,10 @@ impl HostMemory for Ranges {
         self.inner.borrow().mapped(addr, len, |_| true)
     }
 
+    fn trouble(&self, _addr: u64, _kind: FaultKind) -> Trouble {
+        Trouble::None
+    }
+
     fn faults(&self) -> Vec<Fault> {
         self.inner.borrow().faults.clone()
     }
@@ -362,6 +364,10 @@ impl HostMemory for ProcessMemory {
 
     fn mapped(&self, addr: u64, len: usize) -> usize {
         self.inner.borrow().mapped(addr, len, |_| true)
+    }
+
+    fn trouble(&self, _addr: u64, _kind: FaultKind) -> Trouble {
+        Trouble::None
     }
 
     fn faults(&self) -> Vec<Fault> {

@@ -43,6 +43,8 @@ struct Entry {
     next: u64,
     /// When it was last of use, in ns.
     used: u64,
+    /// Since when somebody needs it without an answer that lasts, in ns.
+    wanted: Option<u64>,
     sgid_index: u8,
     /// Frames that wait for the address of their destination, which is left open in them.
     waiting: VecDeque<Vec<u8>>,
@@ -51,6 +53,21 @@ struct Entry {
 impl Entry {
     fn enter(&mut self, state: NeighbourState, now: u64) {
         (self.state, self.asked, self.next) = (state, 0, now);
+    }
+
+    /// Somebody asked for it not long ago.
+    fn is_wanted(&self, now: u64, limit: u64) -> bool {
+        now.saturating_sub(self.used) <= limit
+    }
+
+    /// It was asked for as long as may be: answers that contradict each other begin the questions anew, not this time.
+    fn is_over(&self, now: u64, limit: u64) -> bool {
+        use NeighbourState::{Failed, Reachable};
+        let is_open = !matches!(self.state, Failed | Reachable) && self.is_wanted(now, limit);
+        is_open
+            && self
+                .wanted
+                .is_some_and(|since| now.saturating_sub(since) > limit)
     }
 
     /// A question of ours for it is open.
@@ -86,9 +103,15 @@ impl Cache {
             self.insert(address, NeighbourState::Incomplete, now);
         }
         let entry = self.entries.get_mut(&address)?;
+        if !entry.is_wanted(now, self.config.limit_ns()) {
+            entry.wanted = None;
+        }
         entry.used = now;
         match entry.state {
-            NeighbourState::Reachable if now < entry.next => return entry.mac,
+            NeighbourState::Reachable if now < entry.next => {
+                entry.wanted = None;
+                return entry.mac;
+            }
             NeighbourState::Reachable | NeighbourState::Stale => {
                 entry.enter(NeighbourState::Probe, now);
                 entry.sgid_index = sgid_index;
@@ -97,6 +120,7 @@ impl Cache {
             NeighbourState::Incomplete if entry.asked == 0 => entry.sgid_index = sgid_index,
             NeighbourState::Incomplete | NeighbourState::Probe => {}
         }
+        entry.wanted.get_or_insert(now);
         None
     }
 
@@ -115,11 +139,12 @@ impl Cache {
     pub(super) fn due(&mut self, now: u64) -> (Vec<Question>, u64) {
         let (mut questions, mut lost) = (Vec::new(), 0);
         for (&address, entry) in &mut self.entries {
-            if !entry.is_asked() || now < entry.next {
+            let is_over = entry.is_over(now, self.config.limit_ns());
+            if !is_over && (!entry.is_asked() || now < entry.next) {
                 continue;
             }
-            if entry.asked == self.config.tries {
-                if entry.state == NeighbourState::Probe {
+            if entry.asked == self.config.tries || is_over {
+                if entry.state == NeighbourState::Probe && !is_over {
                     // It may have moved: everybody is asked.
                     entry.enter(NeighbourState::Incomplete, now);
                     entry.mac = None;
@@ -128,6 +153,7 @@ impl Cache {
                     let kept = self.config.retry_ns * u64::from(self.config.tries);
                     entry.enter(NeighbourState::Failed, now + kept);
                     entry.mac = None;
+                    entry.wanted = None;
                     lost += entry.waiting.drain(..).count() as u64;
                     continue;
                 }
@@ -227,6 +253,7 @@ impl Cache {
             asked: 0,
             next: now,
             used: now,
+            wanted: None,
             sgid_index: 0,
             waiting: VecDeque::new(),
         };

@@ -169,9 +169,9 @@ impl<B: Backend> Neighbours<B> {
             return false;
         }
         self.counters.conflicts += 1;
-        tracing::warn!("{mac} claims {ip}, an address of this card");
         let now = self.now();
         if self.defended.is_none_or(|at| now - at >= DEFEND_NS) {
+            tracing::warn!("{mac} claims {ip}, an address of this card");
             self.defended = Some(now);
             self.announce_one(ip);
         }

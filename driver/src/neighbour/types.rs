@@ -26,6 +26,13 @@ pub struct NeighbourConfig {
     pub queue: usize,
 }
 
+impl NeighbourConfig {
+    /// The longest that a resolution takes, in ns: a neighbour is asked whether it is still there, then all are.
+    pub(super) fn limit_ns(&self) -> u64 {
+        2 * self.retry_ns * u64::from(self.tries)
+    }
+}
+
 impl Default for NeighbourConfig {
     fn default() -> Self {
         Self {

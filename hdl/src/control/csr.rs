@@ -137,6 +137,10 @@ pub struct Csr<const Q: usize, const C: usize> {
     cnps: NotifyCsr,
     rates: ReactionCsr,
     traffic: ClassCsr,
+    /// The address of a read has been looked up where its register may be.
+    looked: Reg<Bit>,
+    /// The register at that address, if another block has it.
+    other: Dff<Bits<32>>,
     /// The register at the address of the read.
     found: Dff<Bits<32>>,
     /// It is there.
@@ -257,11 +261,13 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
             CMD_PI => state.cmd_pi,
             CMD_CI => cmd_ci.resize::<32>(),
             SCRATCH => state.scratch,
-            _ => exceptions.value | cnps.value | rates.value | traffic.value,
+            _ => other,
         };
+        other = exceptions.value | cnps.value | rates.value | traffic.value;
         let counter = (from.slice::<12>(10) == STATS_AT) & (from.slice::<7>(3) < STATS);
         found = register;
-        found_valid = bus.read & !found_valid & !counting;
+        looked = bus.read & !looked & !found_valid & !counting;
+        found_valid = looked;
         bus.found = false;
         bus.rdata = bits::<32>(0);
         if counting {

@@ -60,8 +60,8 @@ unsafe extern "C" fn rdma_connect(id: *mut rdma_cm_id, param: *mut rdma_conn_par
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn rdma_listen(id: *mut rdma_cm_id, _backlog: c_int) -> c_int {
-    done(get::<CmId>(id).and_then(|id| id.listen()))
+extern "C" fn rdma_listen(id: *mut rdma_cm_id, backlog: c_int) -> c_int {
+    done(get::<CmId>(id).and_then(|id| id.listen(backlog)))
 }
 
 /// Gives the event of a request back that is answered: the end of its listener waits for it.

@@ -10,6 +10,9 @@ use crate::errno::{Errno, log};
 use crate::port::{Port, gid};
 use ferroce_cm::{Family, IP_BYTES, IpHeader, Listener, PortSpace, Rep, Req, SidrReq, reason};
 
+/// Most requests whose events a program may leave (Linux: `max_backlog` of `rdma_ucm`).
+const MOST_UNREAD: i32 = 1024;
+
 /// What a program asks of a connection.
 pub(crate) struct Asked {
     pub(crate) private: Vec<u8>,
@@ -76,8 +79,9 @@ impl CmId {
         }
     }
 
-    /// Waits for requests from now on.
-    pub(crate) fn listen(self: &Arc<Self>) -> Result<(), Errno> {
+    /// Waits for requests from now on. So many may be there whose events the program has not taken; 1024 as in Linux if it
+    /// names no bound.
+    pub(crate) fn listen(self: &Arc<Self>, backlog: i32) -> Result<(), Errno> {
         let port = super::live_port()?;
         if self.lock().phase == Phase::Idle {
             self.bind((std::net::Ipv4Addr::UNSPECIFIED, 0).into())?;
@@ -101,6 +105,10 @@ impl CmId {
             family,
         };
         inner.phase = Phase::Listening;
+        inner.backlog = match backlog {
+            1..=MOST_UNREAD => backlog as usize,
+            _ => MOST_UNREAD as usize,
+        };
         lock(&LISTENERS).insert(self.key, Arc::downgrade(self));
         port.with(|manager, _| manager.listen(listener));
         drop(inner);

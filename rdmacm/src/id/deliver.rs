@@ -1,5 +1,6 @@
 //! What the connection manager tells becomes events.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use ferroce_cabi::handle::{Object, lock};
@@ -51,20 +52,30 @@ pub(super) fn deliver(port: &Port, comm: Id, event: CmEvent) {
             _ => {}
         })?;
         lock(&CONNECTED).insert(comm, Arc::downgrade(&id));
-        let inner = listener.lock();
-        if inner.phase != Phase::Listening {
-            drop(inner);
-            id.destroy(Some(port));
-            return Err(Errno::INVAL);
-        }
-        let kind = RDMA_CM_EVENT_CONNECT_REQUEST;
-        inner.report(Event::new(&id, Some(&listener), kind, details));
-        Ok(())
+        report_request(&listener, &id, details).inspect_err(|_| id.destroy(Some(port)))
     });
     if let Err(errno) = asked {
         log(&format!("a request is refused: {errno}"));
         port.with(|manager, now| manager.abandon(now, comm));
     }
+}
+
+/// Tells a listener of a request. One more than the program may leave is refused, as in Linux.
+pub(super) fn report_request(
+    listener: &Arc<CmId>,
+    id: &Arc<CmId>,
+    details: Details,
+) -> Result<(), Errno> {
+    let inner = listener.lock();
+    if inner.phase != Phase::Listening {
+        return Err(Errno::INVAL);
+    }
+    if listener.unread.load(Ordering::Relaxed) >= inner.backlog {
+        return Err(Errno::NOMEM);
+    }
+    let kind = RDMA_CM_EVENT_CONNECT_REQUEST;
+    inner.report(Event::new(id, Some(listener), kind, details));
+    Ok(())
 }
 
 /// Tells an identifier what became of its connection.

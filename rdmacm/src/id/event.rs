@@ -73,6 +73,8 @@ impl Drop for Event {
     fn drop(&mut self) {
         if *self.is_taken.get_mut() {
             self.owner.acks.acknowledge(1);
+        } else {
+            self.is_read();
         }
     }
 }
@@ -95,7 +97,15 @@ impl Event {
     fn taken(self: Arc<Self>) -> Option<Arc<Self>> {
         self.owner.acks.taken();
         self.is_taken.store(true, Ordering::Relaxed);
+        self.is_read();
         Some(self)
+    }
+
+    /// A request no longer counts among those that its listener has left.
+    fn is_read(&self) {
+        if self.kind() == RDMA_CM_EVENT_CONNECT_REQUEST {
+            self.owner.unread.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// An event of `id`; of a request the listener, whose event it is, is named too.
@@ -105,6 +115,9 @@ impl Event {
         kind: i32,
         details: Details,
     ) -> Self {
+        if let Some(listener) = listener {
+            listener.unread.fetch_add(1, Ordering::Relaxed);
+        }
         let private: Box<[u8]> = details.private.into();
         let (data, len) = (private.as_ptr().cast(), private.len() as u8);
         let data = if len == 0 { std::ptr::null() } else { data };

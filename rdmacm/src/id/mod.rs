@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -93,6 +93,8 @@ pub(crate) struct Inner {
     pub(crate) ack_timeout: Option<u8>,
     pub(crate) is_reusable: bool,
     pub(crate) is_v6_only: Option<bool>,
+    /// Of a listener: requests whose events the program may leave.
+    backlog: usize,
     /// What its queue pair was made with by this library.
     own: qp::Own,
     /// Of a listener that was made in one call: how queue pairs of requests are made.
@@ -109,6 +111,8 @@ pub(crate) struct CmId {
     inner: Mutex<Inner>,
     /// Events of it that the program has.
     pub(crate) acks: Acks,
+    /// Of a listener: events of requests that it has not taken.
+    unread: AtomicUsize,
 }
 
 object!(CmId, rdma_cm_id);
@@ -170,6 +174,7 @@ impl CmId {
             ack_timeout: None,
             is_reusable: false,
             is_v6_only: None,
+            backlog: 0,
             own: qp::Own::default(),
             endpoint: None,
             path: None,
@@ -180,6 +185,7 @@ impl CmId {
             space,
             inner: Mutex::new(inner),
             acks: Acks::default(),
+            unread: AtomicUsize::new(0),
         });
         Self::registry().add(id.clone());
         Ok(id)

@@ -127,3 +127,30 @@ fn nothing_of_an_identifier_stays() {
     drop(id);
     assert_ne!(pair().1.key, key);
 }
+
+/// As in Linux, where the peer of one more is rejected; a request that was taken makes room.
+#[test]
+fn a_listener_has_so_many_requests_as_the_program_may_leave() {
+    let (channel, listener) = pair();
+    {
+        let mut inner = listener.lock();
+        inner.phase = Phase::Listening;
+        inner.backlog = 2;
+    }
+    let ask = || {
+        let id = CmId::create(
+            Some(channel.clone()),
+            std::ptr::null_mut(),
+            PortSpace::Tcp,
+            IBV_QPT_RC,
+        );
+        deliver::report_request(&listener, &id.unwrap(), Details::default())
+    };
+    assert_eq!([ask(), ask(), ask()], [Ok(()), Ok(()), Err(Errno::NOMEM)]);
+    drop(channel.take().unwrap());
+    assert_eq!([ask(), ask()], [Ok(()), Err(Errno::NOMEM)]);
+    // the end of one that the program has not seen makes room too
+    drop(channel.events.take_out(|_| true));
+    assert_eq!([ask(), ask(), ask()], [Ok(()), Ok(()), Err(Errno::NOMEM)]);
+    drop(channel.events.take_out(|_| true));
+}

@@ -243,6 +243,11 @@ impl Gsi {
     /// Sends a message, now or when the peer's address is resolved. A message that cannot be sent counts as lost: the
     /// connection manager repeats a request without an answer.
     pub(super) fn send(&mut self, to: Address, mad: &[u8; MAD_BYTES]) {
+        let _ = self.try_send(to, mad);
+    }
+
+    /// As [`send`](Self::send); an error says that the message is lost, and why.
+    fn try_send(&mut self, to: Address, mad: &[u8; MAD_BYTES]) -> Result<(), Errno> {
         let is_full = self.unsent.len() >= UNSENT;
         let is_known = || self.peers.iter().any(|peer| peer.address == to);
         // Each new peer is asked for by broadcasts, and takes a place among the neighbours.
@@ -251,19 +256,25 @@ impl Gsi {
             false => self.post(to, mad),
         };
         match sent {
-            Err(Errno::AGAIN) if !is_full => self.unsent.push((to, *mad)),
-            Err(errno) => log(&format!(
-                "a message to {} is not sent: {errno}",
-                super::ip(to.gid)
-            )),
-            Ok(()) => {}
+            Err(Errno::AGAIN) if !is_full => {
+                self.unsent.push((to, *mad));
+                Ok(())
+            }
+            sent => sent.inspect_err(|errno| {
+                let to = super::ip(to.gid);
+                log(&format!("a message to {to} is not sent: {errno}"));
+            }),
         }
     }
 
     /// Sends what waited, as far as it is known by now where the peers are.
     pub(super) fn send_again(&mut self) {
+        let mut gone = Vec::new();
         for (to, mad) in std::mem::take(&mut self.unsent) {
-            self.send(to, &mad);
+            // All that wait for a peer are given up together: each would have it asked for anew.
+            if !gone.contains(&to) && self.try_send(to, &mad) == Err(Errno::HOSTUNREACH) {
+                gone.push(to);
+            }
         }
     }
 

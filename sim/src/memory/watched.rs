@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::{Fault, FaultKind, HostMemory, Ranges};
+use super::{Fault, FaultKind, HostMemory, Ranges, Trouble};
 
 /// The memory of a host as its card reaches it.
 ///
@@ -93,6 +93,10 @@ impl HostMemory for Watched {
         let gone = self.gone.borrow();
         // a WRITE of no bytes may name any address
         len > 0 && !gone.is_empty() && first(&gone, addr, len as u64).is_some()
+    }
+
+    fn trouble(&self, addr: u64, kind: FaultKind) -> Trouble {
+        self.memory.trouble(addr, kind)
     }
 
     fn faults(&self) -> Vec<Fault> {

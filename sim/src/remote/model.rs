@@ -7,7 +7,7 @@ use std::rc::Rc;
 use ferroce_proto::abi::regs::Params;
 
 use super::{Answer, Refused, RemoteMemory, Ticket};
-use crate::memory::{Fault, FaultKind, HostMemory};
+use crate::memory::{Fault, FaultKind, HostMemory, Trouble};
 use crate::model::Model;
 use crate::nic::Nic;
 
@@ -82,6 +82,10 @@ impl HostMemory for Recorded {
             record.writes.push((addr, data.to_vec()));
         }
         Ok(())
+    }
+
+    fn trouble(&self, _: u64, _: FaultKind) -> Trouble {
+        Trouble::None
     }
 
     fn mapped(&self, _: u64, len: usize) -> usize {

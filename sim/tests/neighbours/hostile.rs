@@ -300,6 +300,42 @@ fn announcements_without_end() -> Result {
     Ok(())
 }
 
+/// A host answers each question twice, from two stations: no caller waits for ever.
+#[test]
+fn answers_that_contradict_each_other() -> Result {
+    let rig = Rig::new(Kind::Model, 1)?;
+    let mut a = rig.neighbours(0)?;
+    let liar = Ipv4Addr::new(10, 0, 0, 78);
+    let card = rig.hosts[0].backend();
+    let start = card.now_ns();
+    let mut turn = 0;
+    let error = loop {
+        match a.try_resolve(1, liar.into()) {
+            Ok(found) => assert_eq!(found, None),
+            Err(error) => break error,
+        }
+        turn += 1;
+        for last in 0..2 {
+            let station = Mac([2, 9, 9, 9, 9, last]);
+            let answer = arp(MAC[0], 2, (station, liar), (MAC[0], v4(0)));
+            rig.world.borrow_mut().inject(rig.nodes[0], &answer);
+        }
+        // both are there when the driver looks
+        rig.run(&mut [], 4_000);
+        a.poll();
+        let most = 2 * CONFIG.retry_ns * u64::from(CONFIG.tries + 1);
+        assert!(card.now_ns() - start < most, "{turn} pairs of answers");
+    };
+    assert!(matches!(error, ResolveError::Unreachable { .. }), "{error}");
+    assert!(turn > 2 && a.counters().confirmed > 2);
+    // once it says one thing it is found
+    let answer = arp(MAC[0], 2, (OTHER, liar), (MAC[0], v4(0)));
+    assert_eq!(a.try_resolve(1, liar.into())?, None);
+    rig.inject(&mut a, &[answer]);
+    assert_eq!(a.try_resolve(1, liar.into())?, Some(OTHER));
+    Ok(())
+}
+
 /// Random damage of every frame above: no panic, and what is answered was asked by a well-formed frame.
 #[test]
 fn damaged_frames() -> Result {

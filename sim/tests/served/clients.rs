@@ -7,6 +7,7 @@ use fastrand::Rng;
 use ferroce_driver::Context;
 use ferroce_driver::vfio_user::VfioUser;
 use ferroce_proto::abi::{pci, regs};
+use ferroce_sim::bench;
 use ferroce_vfio_user::header::{Header, Kind};
 use ferroce_vfio_user::message::{self, Message, Request};
 use ferroce_vfio_user::payload::{Dma, DmaMap, DmaUnmap, Region, RegionInfo, dma, region};
@@ -235,8 +236,7 @@ fn what_a_client_mapped_is_gone_with_it() {
 fn no_client_harms_the_card() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), Dut::Model, "a", "b");
-    let seed = std::env::var("FERROCE_SEED").ok();
-    let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let seed = bench::seed();
     println!("FERROCE_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     for _ in 0..100 {

@@ -10,6 +10,7 @@ use ferroce_sim::ethernet::Line;
 use ferroce_sim::ethernet::mac::Mac;
 use ferroce_sim::pcapng::Writer;
 use ferroce_sim::world::Direction;
+use ferroce_system::or_skip;
 use headers::headers;
 
 /// Fields that tshark is asked for, and what it must say of a frame; empty for what the frame does not have.
@@ -210,8 +211,7 @@ fn name(opcode: Opcode) -> String {
 
 /// What tshark says of the fields of frames, a line each; `None` if it is not there.
 fn fields(frames: &[Vec<u8>], names: &[&str]) -> Option<Vec<String>> {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        println!("skipped: tshark is not installed (Debian: apt install tshark)");
+    if or_skip(there()).is_none() {
         return None;
     }
     let mut file = Writer::new(Vec::new()).unwrap();
@@ -271,8 +271,7 @@ fn tshark_reads_a_pause_by_priority() {
 
 #[test]
 fn tshark_reads_every_opcode_in_every_layout() {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        println!("skipped: tshark is not installed (Debian: apt install tshark)");
+    if or_skip(there()).is_none() {
         return;
     }
     let mut rng = Rng::with_seed(1);
@@ -353,4 +352,12 @@ fn tshark_reads_every_opcode_in_every_layout() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// Whether tshark is there.
+fn there() -> Result<(), &'static str> {
+    let output = Command::new("tshark").arg("--version").output();
+    output
+        .map(drop)
+        .map_err(|_| "tshark is not installed (Debian: apt install tshark)")
 }

@@ -325,7 +325,9 @@ impl Sorter<'_> {
                 continue;
             };
             // The answer to a duplicate may say how far the responder has got since.
-            let all = requests.requests.len() as u32;
+            let all = requests.requests.values();
+            let all = all.filter(|request| request.headers.bth.opcode.is_end());
+            let all = all.count() as u32;
             for headers in &flow.responses {
                 let psn = headers.bth.psn;
                 if is_ack(headers) && requests.is_answered(psn) {

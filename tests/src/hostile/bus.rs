@@ -45,6 +45,8 @@ pub struct Disturbed {
     pub late: u64,
     /// Resets.
     pub resets: u64,
+    /// Connections that failed while their memory refused accesses.
+    pub gave_up: u64,
     /// Messages that came right.
     pub messages: u64,
 }
@@ -55,6 +57,7 @@ impl std::ops::AddAssign for Disturbed {
         self.failed += other.failed;
         self.late += other.late;
         self.resets += other.resets;
+        self.gave_up += other.gave_up;
         self.messages += other.messages;
     }
 }
@@ -147,6 +150,7 @@ fn refused(scene: &mut Scene, report: &mut Disturbed, rng: &mut Rng) {
     scene.watches[0].trouble(Some(troubles));
     (0..GOOD).for_each(|_| scene.step());
     report.count(scene.watches[0].trouble(None));
+    report.gave_up += scene.lines.iter().filter(|line| line.gave_up).count() as u64;
 }
 
 /// All memory fails, and then there is a reset.

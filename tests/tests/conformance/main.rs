@@ -2,7 +2,7 @@
 
 mod defects;
 
-use ferroce_tests::conformance::run::{Report, Target, suite, suite_of};
+use ferroce_tests::conformance::run::{Outcome, Report, Target, suite, suite_of};
 use ferroce_tests::conformance::{LONG_LIVES, all, table};
 use ferroce_tests::world::World;
 
@@ -22,6 +22,11 @@ fn passes(report: Report) {
     println!("{}\n{}", table::plain(&report), table::summary(&report));
     let failures = report.failures();
     assert!(failures.is_empty(), "\n{}", failures.join("\n\n"));
+    let mut outcomes = report.rows.iter().flat_map(|(_, outcomes)| outcomes);
+    assert!(
+        outcomes.all(|outcome| *outcome == Outcome::Passed),
+        "a case was not run: FEATURES lacks what it needs"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::regs;
 use ferroce_proto::abi::wqe::SLOT_BYTES;
 use ferroce_proto::wire::{Headers, Opcode, Packet};
-use ferroce_sim::memory::{Fault, HostMemory};
+use ferroce_sim::memory::{Fault, FaultKind, HostMemory, Trouble};
 use ferroce_sim::model::Model;
 use ferroce_sim::nic::Nic;
 use ferroce_tests::differential::generate::Class;
@@ -111,6 +111,10 @@ impl HostMemory for Memory {
             _ => {}
         }
         self.inner.write(addr, &data)
+    }
+
+    fn trouble(&self, addr: u64, kind: FaultKind) -> Trouble {
+        self.inner.trouble(addr, kind)
     }
 
     fn mapped(&self, addr: u64, len: usize) -> usize {

@@ -75,9 +75,10 @@ fn many() {
     }
 }
 
-/// What the scenarios are made for is what the engine says of itself.
+/// What the scenarios are made for is what the engine says of itself, and the model.
 #[test]
 fn the_engine_is_the_one_tested() {
+    assert_eq!(FEATURES, ferroce_sim::model::FEATURES);
     for width in ferroce_hdl::engine::builds::WIDTHS {
         let card = engine(width, Class::Lossy);
         let mut pair = Pair::new(|memory| (card.build)(memory, 0));

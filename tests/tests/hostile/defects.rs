@@ -7,7 +7,7 @@ use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_proto::abi::cq::Cqe;
 use ferroce_proto::abi::{doorbell, regs};
 use ferroce_proto::wire::Packet;
-use ferroce_sim::memory::{Fault, HostMemory};
+use ferroce_sim::memory::{Fault, FaultKind, HostMemory, Trouble};
 use ferroce_sim::model::Model;
 use ferroce_sim::nic::Nic;
 use ferroce_tests::differential::Card;
@@ -115,6 +115,10 @@ impl HostMemory for Memory {
             data.resize(data.len() + 80, 0xee);
         }
         self.inner.write(addr, &data)
+    }
+
+    fn trouble(&self, addr: u64, kind: FaultKind) -> Trouble {
+        self.inner.trouble(addr, kind)
     }
 
     fn mapped(&self, addr: u64, len: usize) -> usize {

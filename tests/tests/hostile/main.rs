@@ -2,8 +2,9 @@
 
 mod defects;
 
+use ferroce_sim::bench;
 use ferroce_tests::conformance::run::Target;
-use ferroce_tests::hostile::{attack, disturb, misuse};
+use ferroce_tests::hostile::{Disturbed, attack, disturb, misuse};
 use ferroce_tests::world::World;
 use ferroce_tests::{paused, soak};
 
@@ -66,10 +67,10 @@ mod rtl_64 {
 
 /// `$FERROCE_SEED` picks one.
 fn seeds(usual: std::ops::RangeInclusive<u64>) -> std::ops::RangeInclusive<u64> {
-    let chosen = std::env::var("FERROCE_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    chosen.map_or(usual, |seed| seed..=seed)
+    match std::env::var_os("FERROCE_SEED") {
+        Some(_) => bench::seed()..=bench::seed(),
+        None => usual,
+    }
 }
 
 /// One seed in each world.
@@ -92,9 +93,17 @@ fn owner(target: Target, seeds: std::ops::RangeInclusive<u64>, acts: u64) {
 }
 
 fn bus(target: Target, seeds: std::ops::RangeInclusive<u64>, bursts: u64) {
+    let mut sum = Disturbed::default();
     for seed in seeds {
         let report = disturb(target, bursts, seed).unwrap_or_else(|what| panic!("{what}"));
         println!("{seed}: {report:?}");
+        sum += report;
+    }
+    assert!(sum.messages > 100, "{sum:?}");
+    // one seed may have a bridge, and few bursts no late access
+    if std::env::var_os("FERROCE_SEED").is_none() {
+        assert!(sum.failed > 0 && sum.gave_up > 0, "{sum:?}");
+        assert!(sum.late > 0 || target != Target::Model, "{sum:?}");
     }
 }
 

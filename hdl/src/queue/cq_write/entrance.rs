@@ -37,7 +37,7 @@ pub struct CqEntrance {
     pub m: StreamOut<CqToken>,
     /// A completion is here, or waits at an input.
     pub busy: Signal<Out, Bit>,
-    /// When so many have left, those that are here now have: the inputs take turns.
+    /// When so many have left, those that were here in the cycle before have: the inputs take turns.
     pub level: Signal<Out, Bits<16>>,
     /// Of these, those in line.
     pub in_line: Signal<Out, Bits<9>>,
@@ -45,6 +45,8 @@ pub struct CqEntrance {
     recv_fence: CqFenceQueue,
     send_fence: CqFence,
     line: CqLine,
+    /// `level`, which sums of others follow.
+    level_q: Dff<Bits<16>>,
 }
 
 impl Logic for CqEntrance {
@@ -92,7 +94,8 @@ impl Logic for CqEntrance {
         let send_few = send.valid | send_fence.busy;
         // 3 at each input and in its fence
         let few = if_there(recv_few | send_few, bits::<16>(6));
-        level = (recv_fence.level.resize::<16>() << 1) + few + line.level.resize::<16>();
+        level_q = (recv_fence.level.resize::<16>() << 1) + few + line.level.resize::<16>();
+        level = level_q;
         busy = recv_few | send_few | line.level.any();
     }
 }

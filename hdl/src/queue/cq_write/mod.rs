@@ -329,7 +329,6 @@ impl<const W: usize, const K: usize, const C: usize> Logic for CqWrite<W, K, C> 
             ((place.write.valid & write.ready) | (w_lost & !place.busy)) & !looks.stale;
         activity.level = entrance.level
             + place.level
-            + if_there(entered | live | held | w_lost, bits::<16>(3))
-            + if_there(looks.stale, bits::<16>(1));
+            + if_there(entered | live | held | w_lost | looks.stale, bits::<16>(4));
     }
 }

@@ -6,9 +6,11 @@
 //! muted. One that a command put into error is muted too. SQ_DRAINED, LAST_WQE_REACHED and COMM_EST are
 //! reported as often as they happen.
 //!
-//! Rate: an item a cycle. Latency: 4 cycles. Assumes: `answered` comes in the order of the commands with the send queue's
-//! own pulses; an `RqFailure` is taken before the pulse that the send queue fails with for its sake. 2^Q events can wait
-//! to be taken; while as many do nothing enters, and none is lost.
+//! Rate: an item a cycle. Latency: 4 cycles. 2^Q events can wait to be taken; while as many do nothing enters, and none is lost.
+//!
+//! Assumes: `answered` comes in the order of the commands with the send queue's own pulses; an `RqFailure` is taken before the
+//! pulse that the send queue fails with for its sake. While nothing enters, each queue pair fails once, and of commands that set
+//! a state, and of queue pairs of UC and UD that fail again by a completion queue that overflows, no more than 32 come.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::abi::eq::event::{COMM_EST, LAST_WQE_REACHED, QP_FATAL, SQ_DRAINED};
@@ -87,7 +89,8 @@ pub struct QpEvents<const Q: usize, const C: usize> {
     /// The tables are swept after reset.
     pub ready: Signal<Out, Bit>,
 
-    /// What the send side says, in its order.
+    /// What the send side says, in its order: a failure a queue pair, and the commands that end while events wait.
+    newest: Bypass<QpChange, 5>,
     changes: Bypass<QpChange, Q>,
     muted: Rmw<Bits<1>, Q>,
     send_cqs: SweptRam<Bits<16>, Q>,
@@ -126,21 +129,27 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         ready = send_cqs.ready & addresses.ready & muted.ready;
 
         // the send side: a command, or a failure
-        changes.s.valid = sq_failed | (answered & command_set);
-        changes.s.payload = no_change;
-        changes.s.payload.qpn = sq_failed_qpn;
-        changes.s.payload.fails = true;
-        changes.s.payload.kind = QP_FATAL;
-        changes.s.payload.detail = sq_failed_status;
+        let befalls = sq_failed | (answered & command_set);
+        newest.s.valid = befalls;
+        newest.s.payload = no_change;
+        newest.s.payload.qpn = sq_failed_qpn;
+        newest.s.payload.fails = true;
+        newest.s.payload.kind = QP_FATAL;
+        newest.s.payload.detail = sq_failed_status;
         if !sq_failed_status.any() {
-            changes.s.payload.detail = GENERAL_ERR;
+            newest.s.payload.detail = GENERAL_ERR;
         }
         if answered {
-            changes.s.payload = no_change;
-            changes.s.payload.qpn = command_qpn;
-            changes.s.payload.mutes = command_state == ERR;
-            changes.s.payload.unmutes = !(command_state == ERR);
+            newest.s.payload = no_change;
+            newest.s.payload.qpn = command_qpn;
+            newest.s.payload.mutes = command_state == ERR;
+            newest.s.payload.unmutes = !(command_state == ERR);
         }
+        assert!(
+            !befalls | newest.s.ready,
+            "what befell a send queue is lost"
+        );
+        forward!(changes.s <= newest.m);
 
         // entry: responders first
         room = muted.ready & (out.level < Self::FULL);
@@ -196,7 +205,8 @@ impl<const Q: usize, const C: usize> Logic for QpEvents<Q, C> {
         out.s.payload.object = item_x.qpn;
         forward!(events <= out.m);
         entered = enters;
-        busy =
-            responder.valid | changes.m.valid | marks.valid | entered | muted.x_valid | out.m.valid;
+        let comes = responder.valid | marks.valid;
+        let waits = newest.m.valid | changes.m.valid | out.m.valid;
+        busy = comes | waits | entered | muted.x_valid;
     }
 }

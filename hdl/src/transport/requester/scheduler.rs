@@ -88,6 +88,7 @@ impl<const Q: usize, const B: usize> Logic for Scheduler<Q, B> {
         held.packet_class = push_class;
         held.short = push_short;
         copy!(held <= self; closed, closed_short, apart);
+        held.apart_long = apart.resize::<11>() << 3;
         fifo.s.valid = ready | released.valid | held.m.valid;
         fifo.s.payload = held.m.payload;
         if ready {

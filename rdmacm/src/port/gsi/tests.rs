@@ -112,6 +112,20 @@ impl Bench {
         self.gsi.unsent.clear();
     }
 
+    /// All messages to a peer that does not answer are given up with the first.
+    fn assert_gives_up_together(&mut self) {
+        const MANY: usize = 20;
+        let start = Instant::now();
+        for _ in 0..MANY {
+            self.gsi.send(Self::absent(), &[0; MAD_BYTES]);
+        }
+        while self.gsi.has_unsent() {
+            assert!(start.elapsed() < LIMIT, "they wait without end");
+            assert_eq!(self.gsi.unsent.len(), MANY);
+            self.gsi.send_again();
+        }
+    }
+
     /// A peer that moved gets a handle of its own address, once no message needs the one before.
     fn assert_follows(&mut self) {
         let [peer] = &mut self.gsi.peers[..] else {
@@ -195,6 +209,7 @@ fn what_anybody_sends_or_breaks_does_not_end_it() {
     // Others are served meanwhile.
     bench.assert_served();
     bench.assert_asks_no_more();
+    bench.assert_gives_up_together();
     bench.assert_works();
     bench.assert_follows();
     bench.assert_works();

@@ -106,6 +106,18 @@ pub(super) fn plan(args: &Args) -> Result<Plan> {
         usage("--read: ring and tree wait for what was sent before; leave it out".into())
     );
     ensure!(
+        args.load.is_none() || plan.is_mix,
+        usage("--load is of web-search and hadoop; leave it out".into())
+    );
+    ensure!(
+        args.cnp.is_none() || !matches!(args.cc, Cc::None | Cc::Swift),
+        usage("--cnp is of flows that obey CNPs: add --cc dcqcn, dcqcn-vendor, vendor, paper or stock".into())
+    );
+    ensure!(
+        !args.spray || args.topology != Shape::Star,
+        usage("--spray: a star has one way; add --topology leaf-spine or fat-tree".into())
+    );
+    ensure!(
         args.beside.is_none() || args.svg.is_some() || args.html.is_some(),
         usage("--beside is drawn: add --svg or --html".into())
     );
@@ -239,7 +251,7 @@ fn of_hosts(args: &Args) -> Result<Plan> {
     let line = Line::ethernet(args.rate, args.delay);
     let time = args.time.map(|us| us * US);
     let mix = |sizes| {
-        let load = f64::from(args.load) / 100.0;
+        let load = f64::from(args.load.unwrap_or(50)) / 100.0;
         scenario::mix(
             sizes,
             hosts,

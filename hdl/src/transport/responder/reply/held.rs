@@ -1,7 +1,7 @@
 //! Queue pairs whose turn it is; those of a class that is closed wait in [`HeldQueues`].
 //!
 //! What leaves there is as one that was listed for an acknowledgement alone: if it has more to answer it is listed again, since it may
-//! have a rate ([`pace`](super::pace)). It waits until its class is open to responses or to acknowledgements.
+//! have a rate ([`pace`](super::pace)). It waits until its class is open to what it would have sent, a response or an acknowledgement.
 //!
 //! Latency: a cycle.
 use super::pace::DueReply;
@@ -22,6 +22,8 @@ pub struct HeldReplies<const Q: usize> {
     pub holds_qpn: Signal<In, Bits<16>>,
     /// Its class.
     pub holds_class: Signal<In, Bits<2>>,
+    /// It would have sent an acknowledgement.
+    pub holds_ack: Signal<In, Bit>,
     /// Classes of which no turn is to start.
     pub closed: Signal<In, Bits<CLASSES>>,
     /// Classes of which no acknowledgement is to leave.
@@ -30,6 +32,11 @@ pub struct HeldReplies<const Q: usize> {
     pub m: StreamOut<DueReply>,
     waiting: HeldQueues<Q>,
     next: Skid<DueReply>,
+}
+
+impl<const Q: usize> HeldReplies<Q> {
+    /// Cycles from one that leaves to the next, less one.
+    const APART: u64 = 16;
 }
 
 impl<const Q: usize> Logic for HeldReplies<Q> {
@@ -44,11 +51,11 @@ impl<const Q: usize> Logic for HeldReplies<Q> {
         waiting.push = holds;
         waiting.qpn = holds_qpn;
         waiting.packet_class = holds_class;
-        waiting.short = true;
-        let stays = closed & acks_wait;
-        waiting.closed = stays;
-        waiting.closed_short = stays;
-        waiting.apart = bits::<8>(16);
+        waiting.short = holds_ack;
+        waiting.closed = closed;
+        waiting.closed_short = acks_wait;
+        waiting.apart = Self::APART;
+        waiting.apart_long = Self::APART;
         waiting.m.ready = next.s.ready;
         s.ready = next.s.ready & !waiting.m.valid;
         next.s.valid = waiting.m.valid | s.valid;

@@ -251,7 +251,7 @@ impl<const W: usize, const K: usize, const Q: usize> Logic for ReplyQueue<W, K, 
         pace.sent = turn_bytes.sent;
         sent = turn_bytes.sent;
         forward!(held.s <= pace.m);
-        copy!(held <= table; holds, holds_qpn, holds_class);
+        copy!(held <= table; holds, holds_qpn, holds_class, holds_ack);
         copy!(held <= self; closed, acks_wait);
         starts.s.valid = table.start_valid;
         starts.s.payload = table.start;

@@ -182,6 +182,7 @@ impl Logic for ReplyRules {
                 let acks = !state.dead & empty & state.ack_due;
                 if (runs & closed) | (acks & ack_waits) {
                     out.holds = true;
+                    out.holds_ack = acks;
                 } else if runs {
                     out.starts = !op.alone;
                     next.serving = !op.alone & !state.runs.bit(0);

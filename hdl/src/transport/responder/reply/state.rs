@@ -71,6 +71,8 @@ pub struct ReplyTable<const Q: usize> {
     pub holds_qpn: Signal<Out, Bits<16>>,
     /// Its class.
     pub holds_class: Signal<Out, Bits<2>>,
+    /// It would have sent an acknowledgement.
+    pub holds_ack: Signal<Out, Bit>,
     /// A queue pair has atomics to run.
     pub run_list: Signal<Out, Valid<RunEntry>>,
     /// An atomic runs.
@@ -133,6 +135,7 @@ pub struct ReplyTable<const Q: usize> {
     released_q: Dff<Bits<6>>,
     done_q: Dff<Bits<5>>,
     holds_q: Reg<Bit>,
+    holds_ack_q: Dff<Bit>,
     class_q: Dff<Bits<2>>,
     run_lists_q: Reg<Bit>,
     runs_q: Reg<Bit>,
@@ -230,6 +233,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         }
         lists_q = table.x_valid & decision.lists;
         holds_q = table.x_valid & decision.holds;
+        holds_ack_q = decision.holds_ack;
         class_q = class_2;
         first_runs_q = rules.next_state.runs.bit(0);
         released_q = rules.next_state.released;
@@ -282,6 +286,7 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         holds = holds_q;
         holds_qpn = qpn_q;
         holds_class = class_q;
+        holds_ack = holds_ack_q;
         run_list.valid = run_lists_q;
         copy!(run_list.payload <= run_q; qpn, generation);
         run_list.payload.denied = false;

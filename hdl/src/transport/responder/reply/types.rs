@@ -211,6 +211,8 @@ payload! {
         voids: Bits<5>,
         /// The queue pair waits for its class.
         holds: Bit,
+        /// With an acknowledgement.
+        holds_ack: Bit,
         /// A reply that is no duplicate is finished.
         replies: Bit,
         /// The queue pair fails.

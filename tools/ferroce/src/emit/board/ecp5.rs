@@ -53,7 +53,7 @@ const CHIP: &str = "--um5g-45k --package CABGA381 --speed 8";
 const NOTES: &[&str] = &[
     "The FPGA has transceivers and no block for PCIe, so this is no NIC of a host: a serial line (1 Mbaud, 8N1, `shell/ferroce_uart_bus.v`) plays the driver, with 16 KiB of memory on the chip. It is there to take the engine through open tools and onto a wire.",
     "**The whole engine does not fit, so there is no bitstream**, not even on the larger chip of the family in the same package, the LFE5UM5G-85F (`CHIP='--um5g-85k --package CABGA381 --speed 8' sh build.sh`). What it takes, and what its parts reach by themselves: `docs/resources.md` of the project.",
-    "RGMII: delays of 2 ns are made in the FPGA both ways (`RX_TAPS` of `shell/ferroce_rgmii_ecp5.v`); MDIO is not used, so the PHY has to come up at 1 Gb/s by itself. Only eth0 is used.",
+    "RGMII: the FPGA adds no delays, as published designs for this board have it: those of the PHY are taken to be on, as after its reset. `RX_TAPS` and `clk_late` of `shell/ferroce_rgmii_ecp5.v` are for boards that want them. MDIO is not used, so the PHY has to come up at 1 Gb/s by itself. Only eth0 is used.",
     "Timers and PARAMS2 assume 250 MHz; the core runs at 125 MHz, so timeouts take twice as long.",
     "DDR3, the second PHY, SMA and the displays are not used.",
 ];
