@@ -7,7 +7,7 @@ set cmac_version {}
 # The port: reference clock in MHz, site of the CMAC, sites of its transceivers.
 set refclk_mhz 156.25
 set cmac_site CMACE4_X0Y7
-set gt_group {}
+set gt_group {X1Y48~X1Y51}
 # PCIe: site of the block (empty: the default of the vendor's block for this part), quad of lane 0.
 set pcie_location {X1Y2}
 set pcie_quad GTY_Quad_227
