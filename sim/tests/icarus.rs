@@ -17,6 +17,7 @@ use ferroce_sim::rtl::{Engine, Inputs, Options, Outputs, Pins, VerilatedPins, bu
 use ferroce_sim::testhost::{Pair, QpOptions, Rights, Side, Work, pattern};
 use ferroce_sim::verilator;
 use ferroce_system::or_skip;
+use ferroce_system::packages::{IVERILOG, check_present};
 
 const WIDTH: usize = 64;
 
@@ -338,7 +339,7 @@ fn execute(command: &mut Command) -> String {
 
 #[test]
 fn nothing_that_counts_is_unknown() {
-    if or_skip(there()).is_none() {
+    if or_skip(check_present(&[IVERILOG])).is_none() {
         return;
     }
     let trace = run();
@@ -371,12 +372,4 @@ fn nothing_that_counts_is_unknown() {
         "expected {expected}; Icarus says\n{text}"
     );
     assert!(trace.cycles > 2000, "a run of {} cycles", trace.cycles);
-}
-
-/// Whether iverilog is there.
-fn there() -> Result<(), &'static str> {
-    let output = Command::new("iverilog").arg("-V").output();
-    output
-        .map(drop)
-        .map_err(|_| "iverilog is not installed (Debian: apt install iverilog)")
 }

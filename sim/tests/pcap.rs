@@ -6,6 +6,7 @@ use ferroce_sim::pcap::{self, Capture, Error, Packet};
 use ferroce_sim::pcapng::Writer;
 use ferroce_sim::world::Direction;
 use ferroce_system::or_skip;
+use ferroce_system::packages::{TSHARK, check_present};
 
 /// A capture in which every number has the byte order asked for.
 #[derive(Default)]
@@ -297,7 +298,7 @@ fn what_is_written_is_read_again() {
 
 #[test]
 fn tshark_reads_what_is_written() {
-    if or_skip(there()).is_none() {
+    if or_skip(check_present(&[TSHARK])).is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -336,12 +337,4 @@ fn tshark_reads_what_is_written() {
     let other: Vec<&str> = lines[1].split(';').collect();
     assert_eq!(other[..2], ["bob", "5.000000008"]);
     assert!(other[2].ends_with('1'), "inbound: {}", other[2]);
-}
-
-/// Whether tshark is there.
-fn there() -> Result<(), &'static str> {
-    let output = Command::new("tshark").arg("--version").output();
-    output
-        .map(drop)
-        .map_err(|_| "tshark is not installed (Debian: apt install tshark)")
 }

@@ -137,8 +137,8 @@ pub struct Csr<const Q: usize, const C: usize> {
     cnps: NotifyCsr,
     rates: ReactionCsr,
     traffic: ClassCsr,
-    /// The address of a read has been looked up where its register may be.
-    looked: Reg<Bit>,
+    /// The blocks that have registers have decoded the address of a read.
+    decoded: Reg<Bit>,
     /// The register at that address, if another block has it.
     other: Dff<Bits<32>>,
     /// The register at the address of the read.
@@ -266,8 +266,8 @@ impl<const Q: usize, const C: usize> Logic for Csr<Q, C> {
         other = exceptions.value | cnps.value | rates.value | traffic.value;
         let counter = (from.slice::<12>(10) == STATS_AT) & (from.slice::<7>(3) < STATS);
         found = register;
-        looked = bus.read & !looked & !found_valid & !counting;
-        found_valid = looked;
+        decoded = bus.read & !decoded & !found_valid & !counting;
+        found_valid = decoded;
         bus.found = false;
         bus.rdata = bits::<32>(0);
         if counting {

@@ -10,7 +10,7 @@
 //!
 //! One leaves in 4096 cycles whatever is closed, and of more than 1024 queue pairs one in so many that all leave within
 //! 2^23 cycles: a queue pair may have another class by then, as its number may have another owner. For these the lists
-//! take turns too: of each all that waited when its turn began.
+//! take turns too: of each all leave that waited when the round came to it.
 //!
 //! Latency: 5 cycles; one that comes meanwhile adds up to 3.
 //!
@@ -91,7 +91,7 @@ pub struct HeldQueues<const Q: usize> {
     retries: Reg<Bit>,
     /// The list of which one leaves whatever is closed.
     round: Reg<Bits<3>>,
-    /// One has left in its turn, which ends with `until`.
+    /// One of it has left whatever is closed; the round goes on behind `until`.
     began: Reg<Bit>,
     until: Dff<Bits<16>>,
 }
@@ -133,12 +133,8 @@ impl<const Q: usize> Logic for HeldQueues<Q> {
         came = comes;
         before_list = came_list;
         before_qpn = came_qpn;
-        let behind_before = came & (before_list == came_list);
-        let tail = if behind_before {
-            before_qpn
-        } else {
-            last.rdata
-        };
+        let forwarded = came & (before_list == came_list);
+        let tail = if forwarded { before_qpn } else { last.rdata };
         let came_bit = list_bit(came_list);
         let follows = (some & came_bit).any();
         assert!(

@@ -11,6 +11,7 @@ use ferroce_sim::ethernet::mac::Mac;
 use ferroce_sim::pcapng::Writer;
 use ferroce_sim::world::Direction;
 use ferroce_system::or_skip;
+use ferroce_system::packages::{TSHARK, check_present};
 use headers::headers;
 
 /// Fields that tshark is asked for, and what it must say of a frame; empty for what the frame does not have.
@@ -211,7 +212,7 @@ fn name(opcode: Opcode) -> String {
 
 /// What tshark says of the fields of frames, a line each; `None` if it is not there.
 fn fields(frames: &[Vec<u8>], names: &[&str]) -> Option<Vec<String>> {
-    if or_skip(there()).is_none() {
+    if or_skip(check_present(&[TSHARK])).is_none() {
         return None;
     }
     let mut file = Writer::new(Vec::new()).unwrap();
@@ -271,7 +272,7 @@ fn tshark_reads_a_pause_by_priority() {
 
 #[test]
 fn tshark_reads_every_opcode_in_every_layout() {
-    if or_skip(there()).is_none() {
+    if or_skip(check_present(&[TSHARK])).is_none() {
         return;
     }
     let mut rng = Rng::with_seed(1);
@@ -352,12 +353,4 @@ fn tshark_reads_every_opcode_in_every_layout() {
         wrong.len(),
         wrong.join("\n")
     );
-}
-
-/// Whether tshark is there.
-fn there() -> Result<(), &'static str> {
-    let output = Command::new("tshark").arg("--version").output();
-    output
-        .map(drop)
-        .map_err(|_| "tshark is not installed (Debian: apt install tshark)")
 }

@@ -9,8 +9,8 @@
 //! Rate: an item a cycle. Latency: 4 cycles. 2^Q events can wait to be taken; while as many do nothing enters, and none is lost.
 //!
 //! Assumes: `answered` comes in the order of the commands with the send queue's own pulses; an `RqFailure` is taken before the
-//! pulse that the send queue fails with for its sake. While nothing enters, each queue pair fails once, and of commands that set
-//! a state, and of queue pairs of UC and UD that fail again by a completion queue that overflows, no more than 32 come.
+//! pulse that the send queue fails with for its sake. While nothing enters, each queue pair fails once, and no more than 32 others
+//! come: commands that set a state, and queue pairs of UC and UD that fail again by a completion queue that overflows.
 #![allow(missing_docs)] // the accessors that the derive generates have no documentation
 use ferroce_proto::abi::cq::status::GENERAL_ERR;
 use ferroce_proto::abi::eq::event::{COMM_EST, LAST_WQE_REACHED, QP_FATAL, SQ_DRAINED};

@@ -312,14 +312,14 @@ fn of_hosts(args: &Args) -> Result<Plan> {
 /// The whole intervals of a time, in which flows are counted.
 fn whole_intervals(
     config: &paced::Config,
-    who: &str,
+    scenario: &str,
     (from, to): (Time, Time),
 ) -> Result<(Time, Time)> {
     let [from, to] = [from, to].map(|time| time / config.interval * config.interval);
     ensure!(
         from < to,
         usage(format!(
-            "--time: {who} in intervals of {} us; give that at least",
+            "--time: {scenario} in intervals of {} us; give that at least",
             config.interval / US
         ))
     );
