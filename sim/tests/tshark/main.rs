@@ -212,9 +212,7 @@ fn name(opcode: Opcode) -> String {
 
 /// What tshark says of the fields of frames, a line each; `None` if it is not there.
 fn fields(frames: &[Vec<u8>], names: &[&str]) -> Option<Vec<String>> {
-    if or_skip(check_present(&[TSHARK])).is_none() {
-        return None;
-    }
+    or_skip(check_present(&[TSHARK]))?;
     let mut file = Writer::new(Vec::new()).unwrap();
     let port = file.interface("port").unwrap();
     for frame in frames {
