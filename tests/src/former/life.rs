@@ -287,13 +287,17 @@ impl Test {
         self.command(head(opcode::WRITE_AH, qpn), &[av.emit()]);
     }
 
-    /// The host writes the address handle of a life's datagrams anew amid them.
+    /// The host writes the address handle of a life's datagrams anew amid them (docs/host-contract.md, WRITE_AH).
     pub(super) fn change_path(&mut self, index: usize) {
         let life = &self.incarnations[index];
         let (qpn, peer, nth) = (life.qpn, life.peer, life.paths.len());
         let kind = (self.rng.bool(), self.rng.bool());
         let path = self.path((life.mark & 0xffff) as u16, kind, nth);
-        self.incarnations[index].paths.push(path);
+        let life = &mut self.incarnations[index];
+        // one that begins meanwhile may be laid out for the headers of before, and then fails
+        let laid_out = |path: &Path| (path.gid.is_ipv4(), path.vlan.is_some());
+        life.fails |= life.paths.last().map(laid_out) != Some(laid_out(&path));
+        life.paths.push(path);
         self.write_handle(qpn, &peer, path);
         let life = &mut self.incarnations[index];
         life.confirmed.push(life.posted().into());
