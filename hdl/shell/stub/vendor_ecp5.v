@@ -14,16 +14,11 @@ module EHXPLLL #(
     parameter CLKOP_CPHASE = 0,
     parameter CLKOP_FPHASE = 0,
     parameter CLKOP_ENABLE = "ENABLED",
-    parameter CLKOS_DIV = 8,
-    parameter CLKOS_CPHASE = 0,
-    parameter CLKOS_FPHASE = 0,
-    parameter CLKOS_ENABLE = "DISABLED",
     parameter FEEDBK_PATH = "CLKOP"
 ) (
     input  wire CLKI,
     input  wire CLKFB,
     output wire CLKOP,
-    output wire CLKOS,
     input  wire RST,
     input  wire STDBY,
     input  wire PHASESEL0,
