@@ -16,7 +16,8 @@ use crate::{AnyBackend, Backend, Context, WcStatus};
 /// What happened to an object of the card, or to its port (`enum ibv_event_type`).
 ///
 /// Numbers are those of the objects. A number is used again when its object is gone: what is taken from then on is not of the
-/// former object.
+/// former object, unless the ring of events was full when that ended. The card may then hold events of it back, so take events
+/// in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AsyncEvent {

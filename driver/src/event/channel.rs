@@ -151,7 +151,10 @@ impl<B: Backend> CompChannel<B> {
 
     fn next(queue: &mut EventQueue<B>, core: &Channel<B>, walk: &mut Walk) -> Option<u32> {
         loop {
+            // An object may end meanwhile: its event is in the ring or parked.
+            let mut parked = lock(&core.card.parked);
             let Some((position, eqe)) = queue.take(|| None) else {
+                drop(parked);
                 let next = walk.next(core, std::mem::take(&mut queue.was_full));
                 if next.is_some() {
                     eventfd::signal(&queue.fd);
@@ -159,7 +162,7 @@ impl<B: Backend> CompChannel<B> {
                 return next;
             };
             if eqe.event != event::COMPLETION {
-                lock(&core.card.parked).put(eqe);
+                parked.put(eqe);
             } else if core.means(eqe.object, position) {
                 return Some(eqe.object);
             }

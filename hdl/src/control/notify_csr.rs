@@ -25,6 +25,8 @@ pub struct NotifyCsr {
     config: Reg<Bits<17>>,
 }
 
+/// us, the greatest `min_time`.
+const LONGEST: u64 = 0xffff;
 /// Bits of CNP_CONFIG.
 const HELD: u64 = 0x1_073f;
 const ON: u64 = CNP_CONFIG_RESET as u64;
@@ -38,6 +40,9 @@ impl Logic for NotifyCsr {
             match access.at {
                 MIN_TIME_BETWEEN_CNPS => {
                     min_time = access.data.low::<16>();
+                    if access.data.slice::<16>(16).any() {
+                        min_time = bits::<16>(LONGEST);
+                    }
                 }
                 CNP_CONFIG => {
                     config = access.data.low::<17>() & HELD;

@@ -101,7 +101,7 @@ pub struct ClassGate<const K: usize> {
     scarce_q: Reg<Bits<CLASSES>>,
     closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
-    /// Classes whose acknowledgements wait for another reason than `no_acks`.
+    /// Classes that are shut, or whose control queue may be full.
     no_room: Reg<Bits<CLASSES>>,
     cnp_prio: Dff<Bits<3>>,
     /// Classes that a CNP may be of, with a tag or without.
@@ -175,8 +175,9 @@ impl<const K: usize> Logic for ClassGate<K> {
             waits_short: again_q | of_long | stops,
         };
         closed = closed_q;
-        let waits = shut | control_q | (responds & scarce_q);
-        no_room = waits;
+        let barred = shut | control_q;
+        no_room = barred;
+        let waits = barred | (responds & scarce_q);
         acks_q = if no_acks { !bits::<CLASSES>(0) } else { waits };
         acks_wait = acks_q;
         cnp_prio = priority_of(classes, cnp_dscp, true, cnp_pcp);

@@ -34,7 +34,7 @@ layout! { $
         wqe_index: u16 [16],
         /// Reserved, 0.
         rsv0: u16 [16],
-        /// Bytes received or read.
+        /// Bytes received or read; a datagram's count with the 40 of its GRH.
         byte_len: u32 [32],
         /// Immediate data, or the invalidated rkey.
         imm: u32 [32],

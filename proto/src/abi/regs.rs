@@ -70,7 +70,7 @@ registers! {
     FEATURES = 0x014, ReadOnly, 0;
     /// Bit 0: enable: frames are accepted, doorbells and commands take effect. Bit 1: reset the engine and these registers (self-clearing).
     CONTROL = 0x018, ReadWrite, 0;
-    /// Bit 0: link up. Bit 1: ready after reset. Bit 2: a DMA access failed; stays 1 until a reset.
+    /// Bit 0: link up. Bit 1: ready after reset. Bit 2: a DMA access failed. Bit 3: an entry of a ring was refused. Both stay 1 until a reset.
     STATUS = 0x01c, ReadOnly, 0;
     /// Command ring address, low half; 64-byte aligned.
     CMD_BASE_LO = 0x020, ReadWrite, 0;

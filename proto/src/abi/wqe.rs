@@ -70,7 +70,7 @@ layout! { $
         num_sge: u8 [8],
         /// Slots of this WQE, 1 to 5.
         slots: u8 [8],
-        /// Immediate data (host order of the value), or the key to invalidate, or that of the window to bind.
+        /// Immediate data (host order of the value), or the key to invalidate, or the new one of the window to bind.
         imm: u32 [32],
         /// Remote virtual address.
         remote_addr: u64 [64],

@@ -271,11 +271,12 @@ impl Gsi {
     pub(super) fn send_again(&mut self) {
         let mut gone = Vec::new();
         for (to, mad) in std::mem::take(&mut self.unsent) {
-            // All that wait for a peer are given up together: each would have it asked for anew.
             if !gone.contains(&to) && self.try_send(to, &mad) == Err(Errno::HOSTUNREACH) {
                 gone.push(to);
             }
         }
+        // All that wait for a peer are given up together: each would have it asked for anew.
+        self.unsent.retain(|(to, _)| !gone.contains(to));
     }
 
     /// Messages wait: [`send_again`](Self::send_again) is to be called soon.

@@ -237,7 +237,7 @@ impl Model {
                 self.egress.start_afresh(head.index);
                 qp.sq.pacing.reset();
             }
-            if head.sq_reset && head.sq_state != state::RESET {
+            if head.sq_reset && qp.sq.configured && head.sq_state != state::RESET {
                 qp.sq.pacing.choose(&self.env, &qp.sq.ctx);
             }
             if head.sq_reset {

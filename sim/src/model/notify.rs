@@ -40,7 +40,7 @@ impl Notify {
     /// Writes a register; false if it is another's.
     pub(super) fn write(&mut self, offset: u32, value: u32) -> bool {
         match offset {
-            regs::MIN_TIME_BETWEEN_CNPS => self.min_time = u64::from(value as u16),
+            regs::MIN_TIME_BETWEEN_CNPS => self.min_time = value.min(0xffff).into(),
             regs::CNP_CONFIG => {
                 self.config = CnpConfig {
                     rsv0: 0,

@@ -128,7 +128,6 @@ impl QueuePair {
                 return self.start_timer(env.now);
             }
             env.stats.count(stats::LOCAL_ACK_TIMEOUT_ERR);
-            self.sq.retry.implied = false;
             if self.retry(env) {
                 self.sq.pacing.on_timeout(env);
             }

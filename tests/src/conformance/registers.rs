@@ -87,6 +87,9 @@ fn registers_hold_what_is_written(bench: &mut Bench) {
             );
         }
     }
+    host.write32(regs::MIN_TIME_BETWEEN_CNPS, 0x1_0000);
+    let longest = host.read32(regs::MIN_TIME_BETWEEN_CNPS);
+    check("a time beyond its range", longest, 0xffff);
     if !queue.is_empty() {
         for (written, read) in [
             (0x3f, 0x38),

@@ -124,15 +124,27 @@ fn response_rate_ends_with_reset(bench: &mut Bench) {
 }
 
 fn response_rate_after_a_cnp(bench: &mut Bench) {
-    let mut c = marked(bench.connect(limited(0)), Side::B);
+    let mut c = slowed_by_cnps(bench, limited(0));
+    answers_are_slowed(&mut c);
+}
+
+/// A connection whose B gets CNPs for what it sends, and then sends at 500 Mb/s.
+pub(super) fn slowed_by_cnps(bench: &mut Bench, options: QpOptions) -> Conn {
+    let mut c = marked(bench.connect(options), Side::B);
     c.pair.b.write32(regs::RATE_TO_SET_ON_FIRST_CNP, 500);
     c.pair.b.write32(regs::RPG_TIME_RESET, 100_000);
-    let memory = memory(&mut c);
+    c
+}
+
+/// READs of A are answered at that rate, once the first answer had its CNP.
+#[track_caller]
+pub(super) fn answers_are_slowed(c: &mut Conn) {
+    let memory = memory(c);
     // tables of the reaction point are made in 117 us from reset on; a CNP waits for them
     c.pair.run(120 * CYCLES_PER_US);
     c.execute(&Work::read(&[memory.0.sge(0, 1000)], &memory.1, 0));
     c.settle();
     check("CNPs of the peer", c.pair.b.stat("rp_cnp_handled"), 1);
-    read(&mut c, &memory, 8, 1000);
-    answers_at(&mut c, 8, 1000, 500);
+    read(c, &memory, 8, 1000);
+    answers_at(c, 8, 1000, 500);
 }

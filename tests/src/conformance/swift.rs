@@ -1,5 +1,7 @@
 //! Swift: windows by round-trip times.
 
+use ferroce_proto::abi::cmd::CmdHead;
+use ferroce_proto::abi::qpc::{SqCtx, state};
 use ferroce_proto::abi::rates::SWIFT_FIELDS;
 use ferroce_proto::abi::regs::{self, REGISTERS, feature};
 use ferroce_proto::wire::{NakCode, Opcode, Syndrome};
@@ -8,6 +10,7 @@ use ferroce_sim::testhost::{QpOptions, Side, Work};
 use super::bench::{Bench, Sent};
 use super::notification::marked;
 use super::rates::{leave_at_once, memory, post, write};
+use super::response_rates::{answers_are_slowed, slowed_by_cnps};
 use super::script::Script;
 use super::{cases, check};
 
@@ -27,6 +30,7 @@ cases! {
     swift_hears_no_cnps, SWIFT | feature::CNP, "SIGCOMM 2020 Swift", "CNPs do not slow down a queue pair of Swift.";
     swift_after_reset, SWIFT, "IBA 10.3.1", "What Swift made of a queue pair is none of the next one of its number.";
     swift_ends_with_its_choice, SWIFT, "abi qpc", "A queue pair that starts afresh without Swift has no window.";
+    swift_is_chosen_by_an_image, SWIFT | feature::CNP | feature::READ, "IBA 10.3.1", "A queue pair that starts afresh without an image has not chosen Swift: a CNP slows down what it answers.";
 }
 
 /// Cycles of a round trip, beside those in which nothing is sent.
@@ -272,4 +276,33 @@ fn swift_ends_with_its_choice(bench: &mut Bench) {
     check("packets", window(&mut s), 60);
     s.reopen(|contexts| contexts.sq.swift = true);
     check("packets", window(&mut s), 2);
+}
+
+/// As a passive side that gets its requester's image with RTR, and never goes to RTS.
+fn swift_is_chosen_by_an_image(bench: &mut Bench) {
+    let mut c = slowed_by_cnps(bench, options(14));
+    c.reconnect(Side::A, |_| {});
+    let (peer, qpn, host) = (c.pair.a.peer(c.qa), c.qb, &mut c.pair.b);
+    host.reset_qp(qpn);
+    let opening = host.opening(qpn, &peer);
+    let mut images = host.images(qpn, &peer);
+    let sq = SqCtx::parse(&images[0]);
+    images[0] = SqCtx { swift: false, ..sq }.emit();
+    let init = CmdHead {
+        qp_sq: false,
+        qp_av: false,
+        qp_rq: false,
+        sq_state: state::INIT,
+        rq_state: state::INIT,
+        ..opening
+    };
+    let rtr = CmdHead {
+        qp_sq_state: false,
+        sq_reset: false,
+        rq_state: state::RTR,
+        ..opening
+    };
+    check("to INIT", host.command(init, &[]).status, 0);
+    check("to RTR", host.command(rtr, &images).status, 0);
+    answers_are_slowed(&mut c);
 }

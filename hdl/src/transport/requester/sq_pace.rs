@@ -98,7 +98,9 @@ impl Logic for SqPace {
         renewal_q.payload.limits = sq_event.image | ends;
         renewal_q.payload.rate = image.rate_limit;
         renewal_q.payload.packet = bits::<3>(0);
-        if image.swift & terms.reliable & !ends {
+        // the image may be that of a former owner of the number
+        let is_own = sq_event.image | state.known;
+        if image.swift & terms.reliable & is_own & !ends {
             renewal_q.payload.packet = image.mtu;
         }
         if ends {

@@ -59,7 +59,6 @@ impl Logic for SqRetired {
                         next.extended = true;
                     } else if state.inflight.any() & open {
                         out.counts.local_ack_timeout_err = true;
-                        next.implied = false;
                         out.retries = true;
                     }
                 }
