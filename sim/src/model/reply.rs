@@ -68,6 +68,11 @@ impl ReadReply {
         }
     }
 
+    /// The PSN behind its last response packet.
+    fn end(&self, mtu: Mtu) -> Psn {
+        self.psn.add(mtu.packets(self.reth.dma_len))
+    }
+
     fn will_answer(&self, psn: Psn, mtu: Mtu) -> bool {
         psn.is_within(self.psn, mtu.packets(self.reth.dma_len))
     }
@@ -186,26 +191,45 @@ impl QueuePair {
         }
     }
 
+    fn reads_due(&self) -> impl Iterator<Item = &ReadReply> {
+        self.rq.responses.iter().filter_map(|response| match response {
+            Response::Read(read) => Some(read),
+            _ => None,
+        })
+    }
+
+    /// READs that wait to be answered again since the requester went back last.
+    fn latest_duplicates(&self) -> Vec<&ReadReply> {
+        let mut latest: Vec<_> = self.reads_due().filter(|read| read.repeated).collect();
+        let goes_back = |two: &[&ReadReply]| two[1].psn.since(two[0].psn) <= 0;
+        if let Some(before) = latest.windows(2).rposition(goes_back) {
+            latest.drain(..=before);
+        }
+        latest
+    }
+
+    /// A READ that was asked for again is answered by its duplicate alone: the requester went back, and takes that
+    /// (IB1 9.7.5.1.4; as `qib_rc_rcv_error` of the InfiniPath driver does).
+    fn drop_repeated(&mut self) {
+        while let Some(Response::Read(read)) = self.rq.responses.front()
+            && !read.repeated
+            && let latest = self.latest_duplicates()
+            && let (Some(first), Some(last)) = (latest.first(), latest.last())
+            && read.psn.since(first.psn) >= 0
+            && last.end(self.rq.mtu()).since(read.psn) > 0
+        {
+            self.rq.responses.pop_front();
+        }
+    }
+
     fn duplicate_read(&mut self, env: &Env, packet: &Received) {
         let (psn, mtu) = (packet.bth.psn, self.rq.mtu());
         let reth = packet.ext.reth.expect("a READ request has a RETH");
         let executed = self.rq.expected.since(psn) as u32;
-        let reads = self
-            .rq
-            .responses
-            .iter()
-            .filter_map(|response| match response {
-                Response::Read(read) => Some(read),
-                _ => None,
-            });
         // What leaves before the latest run of duplicates is of no use: the requester went back to the first of them.
-        let mut due: Vec<_> = reads.clone().filter(|read| read.repeated).collect();
-        let goes_back = |two: &[&ReadReply]| two[1].psn.since(two[0].psn) <= 0;
-        if let Some(before) = due.windows(2).rposition(goes_back) {
-            due.drain(..=before);
-        }
+        let mut due = self.latest_duplicates();
         if due.is_empty() {
-            due = reads.collect();
+            due = self.reads_due().collect();
         }
         let is_due = due.iter().any(|read| read.will_answer(psn, mtu));
         let allowed = self.rq.ctx.remote_read
@@ -258,6 +282,7 @@ impl QueuePair {
     pub(super) fn next_response(&mut self, env: &mut Env) -> Option<Outgoing> {
         let mut ext = Extensions::default();
         self.drop_refused(env);
+        self.drop_repeated();
         match self.rq.responses.pop_front()? {
             Response::Ack { psn, aeth } => {
                 ext.aeth = Some(aeth);

@@ -13,6 +13,7 @@ cases! {
     read_any_response_lost, READ, "IB1 9.7.6.1.3", "Whichever response is lost, the READ completes with all of its data.";
     read_lost_in_its_turn, READ, "IB1 9.7.5.1.4", "A response that is lost while later ones leave is asked for at once and comes, without a timer; those of READs behind it too.";
     read_lost_in_its_repeat, READ, "IB1 9.7.5.1.4", "A response of the repeat that is lost, too, is asked for at once and comes, without a timer.";
+    read_lost_early, READ, "qib_rc.c", "What is left of READs that are asked for again is not sent beside the answer to that.";
     read_resumed_from_first_missing, READ, "IB1 9.7.5.1.4", "A READ goes on from the first response missing: PSN, address and length move on by what has arrived.";
     read_middle_after_resume, READ, "IB1 9.7.5.1", "Responses to a resumed READ may be First or Middle: only their PSN, length and end count.";
     implied_nak, READ, "IB1 9.7.5.1.4", "A response to a later request shows that a READ response was lost: the READ is sent again at once.";
@@ -28,6 +29,15 @@ cases! {
 fn quick() -> QpOptions {
     QpOptions {
         timeout: 2,
+        ..QpOptions::default()
+    }
+}
+
+/// With room for four READs.
+fn without_timer() -> QpOptions {
+    QpOptions {
+        timeout: 0,
+        max_rd_atomic: 4,
         ..QpOptions::default()
     }
 }
@@ -67,18 +77,30 @@ fn read_lost_in_its_repeat(bench: &mut Bench) {
     lost_in_turns(bench, |lost| vec![lost, repeat + lost]);
 }
 
+fn read_lost_early(bench: &mut Bench) {
+    const READS: usize = 4;
+    const BYTES: usize = 2 * TURN * MTU;
+    let mut c = bench.connect(without_timer());
+    let origin = c.b.create_mr(&pattern(BYTES, 3), Rights::ALL);
+    let sink = c.a.create_mr(&[0; BYTES], Rights::ALL);
+    c.lose(Side::B, &[5]);
+    c.post_all(&vec![Work::read(&[sink.all()], &origin, 0); READS]);
+    for _ in 0..READS {
+        check("status", c.wait(Side::A).status, status::SUCCESS);
+    }
+    check_bytes("data", &c.a.contents(&sink), &pattern(BYTES, 3));
+    // some leave until they are asked for again; all would be twice as many as are needed
+    let sent = c.packets(Side::B).len();
+    assert!(sent <= READS * 3 * TURN, "{sent} responses");
+}
+
 /// Packets of a READ that is answered in one turn.
 const TURN: usize = 64;
 
 /// Three READs of a turn each; of the answers those are lost that `losses` names for an early packet.
 fn lost_in_turns(bench: &mut Bench, losses: impl Fn(usize) -> Vec<usize>) {
     const BYTES: usize = TURN * MTU;
-    let options = QpOptions {
-        timeout: 0,
-        max_rd_atomic: 4,
-        ..QpOptions::default()
-    };
-    let mut c = bench.connect(options);
+    let mut c = bench.connect(without_timer());
     let origin = c.b.create_mr(&pattern(BYTES, 3), Rights::ALL);
     let sink = c.a.create_mr(&[0; BYTES], Rights::ALL);
     for lost in [1, 5, 20] {

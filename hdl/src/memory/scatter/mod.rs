@@ -89,7 +89,7 @@ pub struct Scatter<const W: usize, const K: usize, const Q: usize> {
     /// Placements that are not done.
     pub activity: Signal<Out, Activity>,
     walk: Walk,
-    mr_guard: MrGuard<Q>,
+    mr_guard: MrGuard<K, Q>,
     mover: Mover<W, K>,
     report: Report,
     tails: Fifo<Tail, 6>,

@@ -4,7 +4,7 @@ use super::types::{Move, Run};
 use crate::bus::axi;
 use crate::bus::types::WriteCmd;
 use crate::memory::align::Align;
-use crate::memory::split::{Fits, Split};
+use crate::memory::split::Split;
 use crate::memory::types::Range;
 use crate::prelude::*;
 
@@ -22,7 +22,6 @@ pub struct MovePlan<const K: usize> {
     /// What is to be moved.
     pub moves: StreamOut<Move>,
 
-    fits: Fits<K>,
     split: Split<K>,
     align: Align<K>,
     commands: Hold<WriteCmd>,
@@ -80,13 +79,11 @@ impl<const K: usize> Logic for MovePlan<K> {
         };
         forward!(moves <= planned.m);
 
-        fits.range.addr = runs.payload.addr;
-        fits.range.len = runs.payload.len;
-        split.s_fits = fits.fits;
+        split.s_fits = runs.payload.fits;
         split.s.valid = can_plan & write;
         split.s.payload = Range {
             addr: runs.payload.addr,
-            more: fits.counted.len,
+            more: runs.payload.len - 1,
             tag: 0,
         };
         commands.s.valid = split.m.valid;

@@ -18,6 +18,7 @@ use super::guard_rules::GuardRules;
 use super::types::{MrResult, Pending, Poison, Run, Target};
 use crate::bus::dma::MR_LATENCY;
 use crate::bus::types::{MrReq, MrRight, PlaceKind, WriteOwner};
+use crate::memory::split::Fits;
 use crate::prelude::*;
 
 /// The last piece of a placement with a key to invalidate.
@@ -37,7 +38,7 @@ pub enum Guard {
 
 /// Verdicts for 2^Q queue pairs.
 #[derive(Block)]
-pub struct MrGuard<const Q: usize> {
+pub struct MrGuard<const K: usize, const Q: usize> {
     /// Clock and reset.
     pub clock: ClkRst,
     /// Pieces.
@@ -69,15 +70,16 @@ pub struct MrGuard<const Q: usize> {
     no_owner: Zero<WriteOwner>,
     enters: Signal<Local, Pending>,
     rules: GuardRules,
+    fits: Fits<K>,
 }
 
 // the poison table is read two cycles before the answer of the region table
 const _: () = assert!(MR_LATENCY == 4);
 
-impl<const Q: usize> Logic for MrGuard<Q> {
+impl<const K: usize, const Q: usize> Logic for MrGuard<K, Q> {
     describe!(
         "scatter_judge",
-        format!("{}", 1usize << Q),
+        format!("{K}_{}", 1usize << Q),
         "Decides which placements are written."
     );
 
@@ -90,7 +92,10 @@ impl<const Q: usize> Logic for MrGuard<Q> {
         let accept = s.valid & go;
         let probe = s.valid & guarded & poison.ready & !under_way.any() & (guard == Guard::Idle);
         runs.valid = accept;
+        fits.range.addr = s.payload.addr;
+        fits.range.len = s.payload.len;
         copy!(runs.payload <= s.payload; addr, len, last, lane, beats);
+        runs.payload.fits = fits.fits;
         mr.valid = accept | probe;
         copy!(mr.request <= s.payload; key, pd, addr);
         mr.request.qpn = s.payload.packet.qpn;

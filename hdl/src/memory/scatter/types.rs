@@ -170,6 +170,8 @@ pub struct Run {
     pub addr: Bits<64>,
     /// Bytes, 0 to 4096.
     pub len: Bits<13>,
+    /// It is one write burst; of no bytes not defined.
+    pub fits: Bit,
     /// Last piece of its packet.
     pub last: Bit,
     /// See `Place`.

@@ -19,7 +19,7 @@
 //! | denied | NAK remote access; the queue pair fails |
 //! | its memory failed | NAK remote operational; the queue pair fails |
 //!
-//! One that is void sends nothing: it ends a turn whose class is closed.
+//! One that is void sends nothing: it ends a turn whose class is closed, or a reply that its duplicate answers.
 //!
 //! What follows in the turn of a packet that failed is dropped. The last packet of a turn ends it: its outcome leaves
 //! once the descriptor is taken, so what the queue pair sends next stays behind it.

@@ -9,6 +9,8 @@
 //! ([`pace`](super::pace)). While its class is closed, the next packet is void and ends the turn: it has no bytes, and is not sent.
 //! The turn of an atomic is one packet of no bytes. The check of no bytes always passes.
 //!
+//! A READ that was asked for again is left to its duplicate: its next packet is void, and its last.
+//!
 //! A packet is cut when there is room for its payload and its descriptor ([`cut_gate`](super::cut_gate)), so that nothing
 //! that was checked waits for the wire ([`exit`](super::exit)). One of 512 bytes or more is the only one in 5 cycles.
 //!
@@ -90,6 +92,8 @@ pub struct Cutter<const Q: usize> {
     left: Dff<Bits<32>>,
     plen: Dff<Bits<13>>,
     last: Dff<Bit>,
+    /// It was asked for again; `psn` is then the last of the latest run of duplicates.
+    repeated: Dff<Bit>,
     /// Packets that the turn may still have.
     count: Dff<Bits<8>>,
     mtu: Dff<Bits<32>>,
@@ -103,6 +107,17 @@ pub struct Cutter<const Q: usize> {
 fn plen_of(left: Bits<32>, mtu: Bits<32>, last: Bit) -> Bits<13> {
     let plen = if last { left } else { mtu };
     plen.low::<13>()
+}
+
+/// The next packet of a READ is of the latest run of duplicates that wait.
+#[kernel_fn]
+fn is_repeated(turn: ReplyTurn, psn: Bits<24>) -> Bit {
+    let start = turn.start;
+    let word = turn.word;
+    let from_first = psn - start.dup_first;
+    let to_last = start.dup_last - psn;
+    let among = !from_first.bit(23) & !to_last.bit(23);
+    start.repeats & !word.atomic & !word.duplicate & among
 }
 
 /// Packets of a turn of 2^`log_bytes` bytes, 128 at most and one at least. MTU code c is 2^(7 + c) bytes.
@@ -133,7 +148,7 @@ impl<const Q: usize> Logic for Cutter<Q> {
         let step = active & gate.may & !yields;
         copy!(gate <= self; roomy, passed);
         gate.step = step;
-        let void = (start.of_class & closed).any();
+        let void = repeated | (start.of_class & closed).any();
         gate.big = plen.slice::<4>(9).any() & !void;
         let ends = last | (count == 1) | void;
 
@@ -200,10 +215,12 @@ impl<const Q: usize> Logic for Cutter<Q> {
         let mtu_4 = bits::<32>(128) << turn_4.word.mtu;
         let last_4 = left_4 <= mtu_4;
         let plen_4 = plen_of(left_4, mtu_4, last_4);
+        let again = is_repeated(turn_4, psn_4);
         if go_4 {
             active = true;
             turn = turn_4;
-            psn = psn_4;
+            repeated = again;
+            psn = if again { turn_4.start.dup_last } else { psn_4 };
             offset = turn_4.start.offset + 1;
             addr = addr_4;
             left = left_4;
@@ -219,11 +236,11 @@ impl<const Q: usize> Logic for Cutter<Q> {
         copy!(cut_q.packet <= start; qpn, generation, save, saved);
         // MSN of a NAK too: a READ counts once it is accepted
         copy!(cut_q.packet <= word; msn, duplicate);
-        cut_q.packet.last = last & !void;
+        cut_q.packet.last = repeated | (last & !void);
         cut_q.packet.atomic = word.atomic & !void;
         cut_q.packet.void = void;
         if void {
-            cut_q.packet.psn = psn - 1;
+            cut_q.packet.psn = if repeated { psn } else { psn - 1 };
             cut_q.packet.offset = offset - 1;
             cut_q.packet.plen = 0;
         }

@@ -16,7 +16,7 @@
 //! | Turn | there is none | the acknowledgement leaves |
 //! | Turn | what would start or leave is of a class that is closed to it | stays listed, and waits ([`held`](super::held)) |
 //! | Served | some packets of the reply are sent | listed again |
-//! | Served | all of them | the reply leaves the ring |
+//! | Served | all of them, or it is a READ that was asked for again: its duplicate answers | the reply leaves the ring |
 //! | Served | failed | **fails** |
 //! | Lost | the queue pair answers | its NAK leaves, and it **fails** |
 //! | Halt | | nothing of what waits runs or is answered; the turn under way goes to its end |

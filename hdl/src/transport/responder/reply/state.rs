@@ -257,6 +257,9 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
             saved: state.saved,
             log_bytes: op_2.log_bytes,
             of_class: of_class_2,
+            repeats: state.duplicates.any(),
+            dup_first: state.dup_first,
+            dup_last: state.dup_last,
         };
         enters_q = table.x_valid & decision.enters;
         slot_q = state.head + state.count.low::<5>();

@@ -239,6 +239,12 @@ payload! {
         log_bytes: Bits<5>,
         /// The class of its packets, a bit of each; none if they go to the port itself.
         of_class: Bits<CLASSES>,
+        /// Duplicates wait.
+        repeats: Bit,
+        /// First PSN of the latest run of these.
+        dup_first: Bits<24>,
+        /// Its last PSN.
+        dup_last: Bits<24>,
     }
 
     /// A reply that is served now (inside `reply/part`).
@@ -305,7 +311,7 @@ payload! {
         last: Bit,
         /// Last of the turn.
         ends: Bit,
-        /// Nothing is sent: its class is closed.
+        /// Nothing is sent: its class is closed, or it is to be sent by a duplicate.
         void: Bit,
         /// The reply is an atomic.
         atomic: Bit,
