@@ -115,7 +115,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_REG_FEATURES 0x14u
 /* Bit 0: enable: frames are accepted, doorbells and commands take effect. Bit 1: reset the engine and these registers (self-clearing). */
 #define FERROCE_REG_CONTROL 0x18u
-/* Bit 0: link up. Bit 1: ready after reset. Bit 2: a DMA access failed; stays 1 until a reset. */
+/* Bit 0: link up. Bit 1: ready after reset. Bit 2: a DMA access failed. Bit 3: an entry of a ring was refused. Both stay 1 until a reset. */
 #define FERROCE_REG_STATUS 0x1cu
 /* Command ring address, low half; 64-byte aligned. */
 #define FERROCE_REG_CMD_BASE_LO 0x20u
@@ -726,7 +726,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_SEND_NUM_SGE FERROCE_FIELD(16, 8)
 /* Slots of this WQE, 1 to 5. */
 #define FERROCE_SEND_SLOTS FERROCE_FIELD(24, 8)
-/* Immediate data (host order of the value), or the key to invalidate, or that of the window to bind. */
+/* Immediate data (host order of the value), or the key to invalidate, or the new one of the window to bind. */
 #define FERROCE_SEND_IMM FERROCE_FIELD(32, 32)
 /* Remote virtual address. */
 #define FERROCE_SEND_REMOTE_ADDR FERROCE_FIELD(64, 64)
@@ -790,7 +790,7 @@ static inline uint8_t *ferroce_bytes(void *structure, uint32_t field)
 #define FERROCE_CQE_OPCODE FERROCE_FIELD(24, 8)
 /* Producer index of the WQE (send: its first slot; receive: its ordinal), modulo 2^16. Of a shared receive queue the number of the WQE, 0xffff if that could not be read. */
 #define FERROCE_CQE_WQE_INDEX FERROCE_FIELD(32, 16)
-/* Bytes received or read. */
+/* Bytes received or read; a datagram's count with the 40 of its GRH. */
 #define FERROCE_CQE_BYTE_LEN FERROCE_FIELD(64, 32)
 /* Immediate data, or the invalidated rkey. */
 #define FERROCE_CQE_IMM FERROCE_FIELD(96, 32)

@@ -18,6 +18,7 @@ cases! {
     read_middle_after_resume, READ, "IB1 9.7.5.1", "Responses to a resumed READ may be First or Middle: only their PSN, length and end count.";
     implied_nak, READ, "IB1 9.7.5.1.4", "A response to a later request shows that a READ response was lost: the READ is sent again at once.";
     implied_nak_counts_once, READ, "IB1 9.7.5.1.4", "Further responses of the same flight are no further implied NAK.";
+    implied_nak_before_a_timeout, READ, "qib_rc.c", "A timeout does not make them one: the retry that it took covers them.";
     ack_for_a_read_is_implied_nak, READ, "IB1 9.7.5.1.4", "An ACK alone does not complete a READ: its data is missing.";
     read_response_of_wrong_length, READ, "IB1 9.9.2", "A READ response that is shorter or longer than asked for is a local length error.";
     read_response_ends_too_early, READ, "IB1 9.9.2", "Last or Only before the end of the READ is a local length error, so is First or Middle at its end.";
@@ -224,6 +225,17 @@ fn implied_nak_counts_once(bench: &mut Bench) {
     let data = s.response(Opcode::RcReadResponseOnly, psn, Syndrome::ACK);
     s.send(&data, &[5; 8]);
     check("completions", s.results(), vec![(0, 0)]);
+}
+
+fn implied_nak_before_a_timeout(bench: &mut Bench) {
+    let mut s = bench.script(quick());
+    let psn = read_and_two_sends(&mut s);
+    let later = s.response(Opcode::RcAck, psn + 1, Syndrome::ACK);
+    s.counts("implied_nak_seq_err", 1, |s| {
+        s.send(&later, &[]);
+        check("sent again after the timeout", resumed(s).psn(), psn);
+        s.send(&later, &[]);
+    });
 }
 
 fn ack_for_a_read_is_implied_nak(bench: &mut Bench) {
