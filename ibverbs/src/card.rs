@@ -267,9 +267,8 @@ impl Card {
         true
     }
 
-    /// What the thread does when it is awake; whether there may be more completion events, and whether the card is to be
-    /// asked to tell of frames.
-    fn turn(&self, events: Option<&mut AsyncEvents>) -> (bool, bool) {
+    /// What the thread does when it is awake; whether there may be more completion events.
+    fn turn(&self, events: Option<&mut AsyncEvents>) -> bool {
         // No interrupt reports the loss of the card; below it becomes an event.
         let _ = self.context.is_lost();
         let handing = lock(&self.handing);
@@ -277,33 +276,27 @@ impl Card {
         drop(handing);
         lock(&self.neighbours).poll();
         let Some(events) = events else {
-            return (is_more, false);
+            return is_more;
         };
-        let mut is_reported = false;
-        let _handing = lock(&self.handing);
+        let handing = lock(&self.handing);
         while let Some(event) = events.try_event() {
-            if event == AsyncEvent::Exception {
-                is_reported = true;
-            } else {
+            if event != AsyncEvent::Exception {
                 (self.receivers.deliver)(self, event);
             }
         }
-        (is_more, is_reported)
+        drop(handing);
+        // In each turn, as a full ring loses the event; at once if a frame came meanwhile.
+        lock(&self.neighbours).arm();
+        is_more
     }
 }
 
 /// The thread: sleeps, hands on events and answers neighbours, until the card is gone.
 fn serve(card: &Weak<Card>, mut events: Option<AsyncEvents>) {
-    let mut is_armed = false;
     loop {
         let Some(card) = card.upgrade() else { return };
         eventfd::clear(&*card.wake);
-        let (is_more, is_reported) = card.turn(events.as_mut());
-        if events.is_some() && (is_reported || !is_armed) {
-            // At once if a frame came meanwhile.
-            lock(&card.neighbours).arm();
-            is_armed = true;
-        }
+        let is_more = card.turn(events.as_mut());
         let wake = card.wake.clone();
         let completions = lock(&card.completions)
             .as_ref()

@@ -94,6 +94,9 @@ impl<B: Backend> EventRings<B> {
             let end = ring.end();
             let is_it = |_, eqe: &Eqe| Object::of(eqe) == Some(object);
             if is_in(ring, ring.consumed()..end, is_it) {
+                // One that ended before with this number is part of it.
+                let is_other = |gone: &Gone| (gone.object, gone.eqn) != (object, eqn);
+                self.gone.retain(is_other);
                 self.gone.push(Gone { object, eqn, end });
             }
         }

@@ -151,7 +151,7 @@ impl<B: Backend> CompChannel<B> {
 
     fn next(queue: &mut EventQueue<B>, core: &Channel<B>, walk: &mut Walk) -> Option<u32> {
         loop {
-            // An object may end meanwhile: its event is in the ring or parked.
+            // Held from taking to parking: an object that ends has to find its event in one of the two places.
             let mut parked = lock(&core.card.parked);
             let Some((position, eqe)) = queue.take(|| None) else {
                 drop(parked);

@@ -102,7 +102,7 @@ pub struct ClassGate<const K: usize> {
     closed_q: Reg<ClosedClasses>,
     acks_q: Reg<Bits<CLASSES>>,
     /// Classes that are shut, or whose control queue may be full.
-    no_room: Reg<Bits<CLASSES>>,
+    cnps_barred: Reg<Bits<CLASSES>>,
     cnp_prio: Dff<Bits<3>>,
     /// Classes that a CNP may be of, with a tag or without.
     cnp_classes: Dff<Bits<CLASSES>>,
@@ -175,9 +175,9 @@ impl<const K: usize> Logic for ClassGate<K> {
             waits_short: again_q | of_long | stops,
         };
         closed = closed_q;
-        let barred = shut | control_q;
-        no_room = barred;
-        let waits = barred | (responds & scarce_q);
+        let stops_all = shut | control_q;
+        cnps_barred = stops_all;
+        let waits = stops_all | (responds & scarce_q);
         acks_q = if no_acks { !bits::<CLASSES>(0) } else { waits };
         acks_wait = acks_q;
         cnp_prio = priority_of(classes, cnp_dscp, true, cnp_pcp);
@@ -188,7 +188,7 @@ impl<const K: usize> Logic for ClassGate<K> {
         } else {
             tagged
         };
-        cnps_q = (cnp_classes & no_room).any();
+        cnps_q = (cnp_classes & cnps_barred).any();
         cnps_wait = cnps_q;
     }
 }

@@ -261,6 +261,10 @@ impl Gsi {
                 Ok(())
             }
             sent => sent.inspect_err(|errno| {
+                // All that wait for a peer are given up together: each would have it asked for anew.
+                if *errno == Errno::HOSTUNREACH {
+                    self.unsent.retain(|(other, _)| *other != to);
+                }
                 let to = super::ip(to.gid);
                 log(&format!("a message to {to} is not sent: {errno}"));
             }),
@@ -275,8 +279,6 @@ impl Gsi {
                 gone.push(to);
             }
         }
-        // All that wait for a peer are given up together: each would have it asked for anew.
-        self.unsent.retain(|(to, _)| !gone.contains(to));
     }
 
     /// Messages wait: [`send_again`](Self::send_again) is to be called soon.

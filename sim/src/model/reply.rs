@@ -1,5 +1,7 @@
 //! Responder: acknowledgements, READ and atomic responses, duplicates.
 
+use std::ptr;
+
 use ferroce_proto::abi::cq::status;
 use ferroce_proto::abi::eq::event;
 use ferroce_proto::abi::mr::Right;
@@ -192,10 +194,13 @@ impl QueuePair {
     }
 
     fn reads_due(&self) -> impl Iterator<Item = &ReadReply> {
-        self.rq.responses.iter().filter_map(|response| match response {
-            Response::Read(read) => Some(read),
-            _ => None,
-        })
+        self.rq
+            .responses
+            .iter()
+            .filter_map(|response| match response {
+                Response::Read(read) => Some(read),
+                _ => None,
+            })
     }
 
     /// READs that wait to be answered again since the requester went back last.
@@ -206,20 +211,6 @@ impl QueuePair {
             latest.drain(..=before);
         }
         latest
-    }
-
-    /// A READ that was asked for again is answered by its duplicate alone: the requester went back, and takes that
-    /// (IB1 9.7.5.1.4; as `qib_rc_rcv_error` of the InfiniPath driver does).
-    fn drop_repeated(&mut self) {
-        while let Some(Response::Read(read)) = self.rq.responses.front()
-            && !read.repeated
-            && let latest = self.latest_duplicates()
-            && let (Some(first), Some(last)) = (latest.first(), latest.last())
-            && read.psn.since(first.psn) >= 0
-            && last.end(self.rq.mtu()).since(read.psn) > 0
-        {
-            self.rq.responses.pop_front();
-        }
     }
 
     fn duplicate_read(&mut self, env: &Env, packet: &Received) {
@@ -258,15 +249,26 @@ impl QueuePair {
         }
     }
 
-    /// A repeated READ whose region has gone is not answered any further, and its requester gets no NAK (IB1 9.9.3,
-    /// class D).
-    fn drop_refused(&mut self, env: &Env) {
+    /// READs that are not answered any further leave: a repeated one whose region has gone, of which the requester gets no NAK
+    /// (IB1 9.9.3, class D), and one whose rest the requester asked for again since: it went back, and the later one answers
+    /// (IB1 9.7.5.1.4; `qib_rc_rcv_error` of the InfiniPath driver does so).
+    fn drop_unanswered(&mut self, env: &Env) {
         while let Some(Response::Read(read)) = self.rq.responses.front()
-            && read.repeated
-            && !self.may_read(env, &read.reth)
+            && (self.is_asked_again(read) || read.repeated && !self.may_read(env, &read.reth))
         {
             self.rq.responses.pop_front();
         }
+    }
+
+    /// The latest run of duplicates has what the oldest READ is to answer next.
+    fn is_asked_again(&self, oldest: &ReadReply) -> bool {
+        let latest = self.latest_duplicates();
+        let (Some(first), Some(last)) = (latest.first(), latest.last()) else {
+            return false;
+        };
+        !ptr::eq(*first, oldest)
+            && oldest.psn.since(first.psn) >= 0
+            && last.end(self.rq.mtu()).since(oldest.psn) > 0
     }
 
     /// The next packet of a READ may be read.
@@ -281,8 +283,7 @@ impl QueuePair {
     /// The next response packet.
     pub(super) fn next_response(&mut self, env: &mut Env) -> Option<Outgoing> {
         let mut ext = Extensions::default();
-        self.drop_refused(env);
-        self.drop_repeated();
+        self.drop_unanswered(env);
         match self.rq.responses.pop_front()? {
             Response::Ack { psn, aeth } => {
                 ext.aeth = Some(aeth);

@@ -10,6 +10,7 @@ mod paced;
 mod random;
 mod rates;
 mod reads;
+mod repeats;
 mod request;
 mod rig;
 mod store;

@@ -162,9 +162,11 @@ impl World {
         if let Some((next, _)) = pair.rest.front()
             && *next != packet
         {
-            let may_end = pair.answers_new && pair.is_repeated(next.psn);
-            assert!(may_end, "{packet:?} in place of {next:?}");
-            pair.answered += 1;
+            assert!(
+                pair.is_repeated(next.psn),
+                "{packet:?} in place of {next:?}"
+            );
+            pair.answered += usize::from(pair.answers_new);
             pair.rest.clear();
         }
         if let Some((_, piece)) = pair.rest.pop_front() {

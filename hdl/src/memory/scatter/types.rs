@@ -170,7 +170,7 @@ pub struct Run {
     pub addr: Bits<64>,
     /// Bytes, 0 to 4096.
     pub len: Bits<13>,
-    /// It is one write burst; of no bytes not defined.
+    /// It is one write burst; undefined if `len` is 0.
     pub fits: Bit,
     /// Last piece of its packet.
     pub last: Bit,

@@ -25,8 +25,8 @@
 //! * **Rate**: the turn of a queue pair with a rate waits until it may start ([`pace`]); an acknowledgement alone does not.
 //! * **Atomic**: runs when the payload writes before it are done, whatever is to be answered before it ([`runs`],
 //!   [`atomic`]). Its result is kept, and looked up when its turn comes or for duplicates ([`results`]).
-//! * **Duplicate**: at most 16 of a queue pair wait; one whose answer is due already is dropped. A READ before it that it asks
-//!   for again ends with its turn: the requester waits for the duplicate, and takes nothing else.
+//! * **Duplicate**: at most 16 of a queue pair wait; one whose answer is due already is dropped. A READ
+//!   whose rest a duplicate asks for ends after the turn under way: the requester waits for the duplicate.
 //! * **Failure**: an rkey that is no good any more, or memory that cannot be read, ends the queue pair: NAK, a
 //!   [`PlaceError`] to the responder, and nothing more runs or is answered until the token with `reset`. A READ response
 //!   that was lost on its way to the wire is such a failure too; its NAK leaves after later responses.

@@ -9,7 +9,8 @@
 //! ([`pace`](super::pace)). While its class is closed, the next packet is void and ends the turn: it has no bytes, and is not sent.
 //! The turn of an atomic is one packet of no bytes. The check of no bytes always passes.
 //!
-//! A READ that was asked for again is left to its duplicate: its next packet is void, and its last.
+//! If the peer asked for the rest of a READ again, the READ ends here: one void packet, which is not sent, counts as its last.
+//! The duplicate behind it sends the data.
 //!
 //! A packet is cut when there is room for its payload and its descriptor ([`cut_gate`](super::cut_gate)), so that nothing
 //! that was checked waits for the wire ([`exit`](super::exit)). One of 512 bytes or more is the only one in 5 cycles.
@@ -92,7 +93,7 @@ pub struct Cutter<const Q: usize> {
     left: Dff<Bits<32>>,
     plen: Dff<Bits<13>>,
     last: Dff<Bit>,
-    /// It was asked for again; `psn` is then the last of the latest run of duplicates.
+    /// A later duplicate asks for the rest; `psn` is then the last one of all duplicates, as Served names the next.
     repeated: Dff<Bit>,
     /// Packets that the turn may still have.
     count: Dff<Bits<8>>,
@@ -109,7 +110,7 @@ fn plen_of(left: Bits<32>, mtu: Bits<32>, last: Bit) -> Bits<13> {
     plen.low::<13>()
 }
 
-/// The next packet of a READ is of the latest run of duplicates that wait.
+/// The next packet of a READ is of the latest run of duplicates, and the READ is not.
 #[kernel_fn]
 fn is_repeated(turn: ReplyTurn, psn: Bits<24>) -> Bit {
     let start = turn.start;
@@ -117,7 +118,7 @@ fn is_repeated(turn: ReplyTurn, psn: Bits<24>) -> Bit {
     let from_first = psn - start.dup_first;
     let to_last = start.dup_last - psn;
     let among = !from_first.bit(23) & !to_last.bit(23);
-    start.repeats & !word.atomic & !word.duplicate & among
+    start.repeats & !word.atomic & (!word.duplicate | start.earlier) & among
 }
 
 /// Packets of a turn of 2^`log_bytes` bytes, 128 at most and one at least. MTU code c is 2^(7 + c) bytes.

@@ -16,7 +16,7 @@
 //! | Turn | there is none | the acknowledgement leaves |
 //! | Turn | what would start or leave is of a class that is closed to it | stays listed, and waits ([`held`](super::held)) |
 //! | Served | some packets of the reply are sent | listed again |
-//! | Served | all of them, or it is a READ that was asked for again: its duplicate answers | the reply leaves the ring |
+//! | Served | all of them; or it is a READ, and a later duplicate asks for the rest | the reply leaves the ring |
 //! | Served | failed | **fails** |
 //! | Lost | the queue pair answers | its NAK leaves, and it **fails** |
 //! | Halt | | nothing of what waits runs or is answered; the turn under way goes to its end |
@@ -144,6 +144,7 @@ impl Logic for ReplyRules {
                         next.dup_last = last;
                         out.writes.dup_last = true;
                         if !state.duplicates.any() | !order.after_dup {
+                            next.earlier = state.duplicates;
                             next.dup_first = op.psn;
                             out.writes.dup_first = true;
                         }
@@ -216,6 +217,7 @@ impl Logic for ReplyRules {
                         next.done = state.done - bits::<5>(0).replace_bit(0, atomic);
                         if op.duplicate {
                             next.duplicates = state.duplicates - 1;
+                            next.earlier -= bits::<5>(0).replace_bit(0, state.earlier.any());
                         }
                         if atomic {
                             next.save = state.save + 1;

@@ -248,19 +248,12 @@ impl<const Q: usize> Logic for ReplyTable<Q> {
         run_q.generation = state.generation;
         run_q.slot = state.running.slot;
         starts_q = table.x_valid & decision.starts;
-        start_q = Start {
-            qpn: op_2.qpn,
-            slot: state.head,
-            offset: state.offset,
-            generation: state.generation,
-            save: state.save,
-            saved: state.saved,
-            log_bytes: op_2.log_bytes,
-            of_class: of_class_2,
-            repeats: state.duplicates.any(),
-            dup_first: state.dup_first,
-            dup_last: state.dup_last,
-        };
+        copy!(start_q <= op_2; qpn, log_bytes);
+        copy!(start_q <= state; offset, generation, save, saved, dup_first, dup_last);
+        start_q.slot = state.head;
+        start_q.of_class = of_class_2;
+        start_q.repeats = state.duplicates.any();
+        start_q.earlier = state.earlier.any();
         enters_q = table.x_valid & decision.enters;
         slot_q = state.head + state.count.low::<5>();
         run_slot_q = state.running.enter_slot;

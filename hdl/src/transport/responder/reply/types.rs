@@ -39,7 +39,8 @@ payload! {
         kind: OpKind,
         /// Queue pair.
         qpn: Bits<16>,
-        /// Ack, Lost: PSN. Reply: its first PSN. Served: the PSN to be answered next.
+        /// Ack, Lost: PSN. Reply: its first PSN. Served: the PSN to be answered next; of a READ that a duplicate
+        /// answers in its place the one behind all duplicates.
         psn: Bits<24>,
         /// Ack, Lost: MSN.
         msn: Bits<24>,
@@ -141,6 +142,8 @@ payload! {
         released: Bits<6>,
         /// Of these, duplicates.
         duplicates: Bits<5>,
+        /// Of these, the oldest, those before the latest run.
+        earlier: Bits<5>,
         /// Packets sent of the oldest.
         offset: Bits<24>,
         /// Its atomics.
@@ -241,6 +244,8 @@ payload! {
         of_class: Bits<CLASSES>,
         /// Duplicates wait.
         repeats: Bit,
+        /// Of these some before the latest run: the reply is one, if it is a duplicate.
+        earlier: Bit,
         /// First PSN of the latest run of these.
         dup_first: Bits<24>,
         /// Its last PSN.
@@ -311,7 +316,7 @@ payload! {
         last: Bit,
         /// Last of the turn.
         ends: Bit,
-        /// Nothing is sent: its class is closed, or it is to be sent by a duplicate.
+        /// Nothing is sent: its class is closed, or a later duplicate answers.
         void: Bit,
         /// The reply is an atomic.
         atomic: Bit,
