@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// Switches cut what finds no room to its headers.
     #[arg(long)]
     trim: bool,
-    /// KiB of buffer of a switch.
+    /// KiB of buffer of a switch; the headroom of `--pfc` comes on top.
     #[arg(long, default_value_t = 32768, value_parser = clap::value_parser!(u64).range(16..=1_048_576))]
     buffer: u64,
     /// Share of the frames that every wire loses, such as 1% or 0.01.
