@@ -31,8 +31,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             ),
             change(
                 "reply_cutter",
-                "assign void_1 = |(start[Start_of_class +: 4] & closed);",
-                "1'b0",
+                "assign void_1 = repeated_q | (|(start[Start_of_class +: 4] & closed));",
+                "repeated_q",
             ),
         ],
     },
@@ -52,7 +52,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         case: Some("pause_of_many_cnps"),
         changes: &[change(
             "class_gate",
-            "assign cnps_q_d = |(cnp_classes_q & no_room_q);",
+            "assign cnps_q_d = |(cnp_classes_q & cnps_barred_q);",
             "1'b0",
         )],
     },
