@@ -30,7 +30,12 @@ const FIELDS: [(&str, u32, u32, u32); 9] = [
     ("np_enable", CNP_CONFIG, 16, 1),
     ("cnp_dscp", CNP_CONFIG, 0, 63),
     ("cnp_802p_prio", CNP_CONFIG, 8, 7),
-    ("min_time_between_cnps", MIN_TIME_BETWEEN_CNPS, 0, 0xffff),
+    (
+        "min_time_between_cnps",
+        MIN_TIME_BETWEEN_CNPS,
+        0,
+        regs::LONGEST_TIME_BETWEEN_CNPS,
+    ),
     ("rp_enable", RP_CONFIG, 0, 1),
     ("clamp_tgt_rate", RP_CONFIG, 1, 1),
     ("clamp_tgt_rate_after_time_inc", RP_CONFIG, 2, 1),

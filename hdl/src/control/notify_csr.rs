@@ -1,7 +1,7 @@
 //! Registers of the notification point, part of [`csr`](super::csr).
 //!
 //! A write has its effect one cycle later; a read is answered in its cycle, with 0 for other registers.
-use ferroce_proto::abi::regs::CNP_CONFIG_RESET;
+use ferroce_proto::abi::regs::{CNP_CONFIG_RESET, LONGEST_TIME_BETWEEN_CNPS};
 
 use super::bar::{CNP_CONFIG, MIN_TIME, MIN_TIME_BETWEEN_CNPS};
 use super::register_access::RegisterAccess;
@@ -25,11 +25,10 @@ pub struct NotifyCsr {
     config: Reg<Bits<17>>,
 }
 
-/// us, the greatest `min_time`.
-const LONGEST: u64 = 0xffff;
 /// Bits of CNP_CONFIG.
 const HELD: u64 = 0x1_073f;
 const ON: u64 = CNP_CONFIG_RESET as u64;
+const LONGEST: u64 = LONGEST_TIME_BETWEEN_CNPS as u64;
 
 impl Logic for NotifyCsr {
     describe!("notify_csr", "Registers of the notification point.");

@@ -245,6 +245,9 @@ layout! { $
 /// [`RP_CONFIG`] after reset: on, `clamp_tgt_rate_after_time_inc`.
 pub const RP_CONFIG_RESET: u32 = 1 << 2 | 1 << 0;
 
+/// Greatest MIN_TIME_BETWEEN_CNPS, us; a greater one is taken as this.
+pub const LONGEST_TIME_BETWEEN_CNPS: u32 = 0xffff;
+
 /// [`CNP_CONFIG`] after reset: on, DSCP 48 (CS6), PCP 6.
 pub const CNP_CONFIG_RESET: u32 = 1 << 16 | 6 << 8 | 48;
 

@@ -40,7 +40,9 @@ impl Notify {
     /// Writes a register; false if it is another's.
     pub(super) fn write(&mut self, offset: u32, value: u32) -> bool {
         match offset {
-            regs::MIN_TIME_BETWEEN_CNPS => self.min_time = value.min(0xffff).into(),
+            regs::MIN_TIME_BETWEEN_CNPS => {
+                self.min_time = value.min(regs::LONGEST_TIME_BETWEEN_CNPS).into();
+            }
             regs::CNP_CONFIG => {
                 self.config = CnpConfig {
                     rsv0: 0,

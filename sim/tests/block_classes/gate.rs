@@ -110,8 +110,8 @@ fn look(bench: &mut Bench, claimed: Claimed) {
     let closed: u64 = closed.sum();
     let stops = bits(&|c| shut >> c & 1 == 1 || control[c] < UNIT * ACKS);
     // an ACK behind responses goes to the data queue, a CNP does not
-    let behind = bits(&|c| responds >> c & 1 == 1 && rooms[c] < UNIT * ack);
-    let waits = stops | behind;
+    let no_data_room = bits(&|c| responds >> c & 1 == 1 && rooms[c] < UNIT * ack);
+    let waits = stops | no_data_room;
     assert_eq!(get(bench, "closed"), closed);
     assert_eq!(get(bench, "acks_wait"), if no_acks { 15 } else { waits });
     // a CNP has a tag, or none

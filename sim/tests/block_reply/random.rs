@@ -305,8 +305,8 @@ impl Pair {
     fn is_repeated(&self, psn: u32) -> bool {
         self.items.iter().any(|item| match item {
             Item::Reply(request) if request.duplicate => {
-                let left = request.psn.wrapping_add(request.packets() - 1);
-                left.wrapping_sub(psn) & MASK <= MASK / 2
+                let last = request.psn + request.packets() - 1;
+                last.wrapping_sub(psn) & MASK <= MASK / 2
             }
             _ => false,
         })

@@ -75,7 +75,7 @@ fn what_left_of_a_repeat_is_answered_again() {
 
 /// Its requester goes back, and waits for the answer to the lost READ: what is asked for again is answered once.
 #[test]
-fn duplicates_behind_one_are_answered_in_place_of_what_waits() {
+fn duplicates_are_answered_in_place_of_what_waits() {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     let reads: Vec<_> = (0..4).map(|i| Request::read(3, 50 + i, 64)).collect();
     rig.request_after(&reads[0], 0, false);

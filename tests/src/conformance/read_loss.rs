@@ -45,10 +45,18 @@ fn without_timer() -> QpOptions {
 
 /// Reads 3500 bytes and checks them.
 fn read(c: &mut Conn, what: &str) {
-    let origin = c.b.create_mr(&pattern(3500, 3), Rights::ALL);
-    let sink = c.a.create_mr(&[0; 3500], Rights::ALL);
-    c.execute(&Work::read(&[sink.all()], &origin, 0));
-    check_bytes(what, &c.a.contents(&sink), &pattern(3500, 3));
+    reads(c, 1, 3500, what);
+}
+
+/// Reads so many bytes so many times, behind one doorbell, and checks them.
+fn reads(c: &mut Conn, count: usize, len: usize, what: &str) {
+    let origin = c.b.create_mr(&pattern(len, 3), Rights::ALL);
+    let sink = c.a.create_mr(&vec![0; len], Rights::ALL);
+    c.post_all(&vec![Work::read(&[sink.all()], &origin, 0); count]);
+    for _ in 0..count {
+        check("status", c.wait(Side::A).status, status::SUCCESS);
+    }
+    check_bytes(what, &c.a.contents(&sink), &pattern(len, 3));
 }
 
 fn read_request_lost(bench: &mut Bench) {
@@ -78,16 +86,9 @@ fn read_lost_in_its_repeat(bench: &mut Bench) {
 
 fn read_lost_early(bench: &mut Bench) {
     const READS: usize = 4;
-    const BYTES: usize = 2 * TURN * MTU;
     let mut c = bench.connect(without_timer());
-    let origin = c.b.create_mr(&pattern(BYTES, 3), Rights::ALL);
-    let sink = c.a.create_mr(&[0; BYTES], Rights::ALL);
     c.lose(Side::B, &[5]);
-    c.post_all(&vec![Work::read(&[sink.all()], &origin, 0); READS]);
-    for _ in 0..READS {
-        check("status", c.wait(Side::A).status, status::SUCCESS);
-    }
-    check_bytes("data", &c.a.contents(&sink), &pattern(BYTES, 3));
+    reads(&mut c, READS, 2 * TURN * MTU, "data");
     // some leave until they are asked for again; all would be twice as many as are needed
     let sent = c.packets(Side::B).len();
     assert!(sent <= READS * 3 * TURN, "{sent} responses");
@@ -98,34 +99,28 @@ const TURN: usize = 64;
 
 /// Three READs of a turn each. Of the first an early response is lost, and with `times` 2 a later one of its repeat.
 fn lost_in_turns(bench: &mut Bench, times: usize) {
-    const BYTES: usize = TURN * MTU;
     let mut c = bench.connect(without_timer());
-    let origin = c.b.create_mr(&pattern(BYTES, 3), Rights::ALL);
-    let sink = c.a.create_mr(&[0; BYTES], Rights::ALL);
     for lost in [1, 5, 20] {
-        c.a.write(sink.addr, &[0; BYTES]);
         let (mut first, mut sent) = (None, [0; 3 * TURN]);
         c.pair.wire = Box::new(move |from, frame| {
+            let mut is_lost = false;
             if from == Side::B {
                 let psn = Sent::parse(frame).psn();
                 let number = (psn - *first.get_or_insert(psn)) as usize;
                 sent[number] += 1;
-                let is_lost = (1..=times).any(|nth| number == nth * lost && sent[number] == nth);
-                return if is_lost {
-                    vec![]
-                } else {
-                    vec![frame.to_vec()]
-                };
+                is_lost = (1..=times).any(|nth| number == nth * lost && sent[number] == nth);
             }
-            vec![frame.to_vec()]
+            match is_lost {
+                true => vec![],
+                false => vec![frame.to_vec()],
+            }
         });
-        let read = Work::read(&[sink.all()], &origin, 0);
-        c.post_all(&[read.clone(), read.clone(), read]);
-        for _ in 0..3 {
-            check("status", c.wait(Side::A).status, status::SUCCESS);
-        }
-        let what = format!("data, response {lost} lost");
-        check_bytes(&what, &c.a.contents(&sink), &pattern(BYTES, 3));
+        reads(
+            &mut c,
+            3,
+            TURN * MTU,
+            &format!("data, response {lost} lost"),
+        );
     }
 }
 

@@ -93,7 +93,7 @@ pub struct Cutter<const Q: usize> {
     left: Dff<Bits<32>>,
     plen: Dff<Bits<13>>,
     last: Dff<Bit>,
-    /// A later duplicate asks for the rest; `psn` is then the last one of all duplicates, as Served names the next.
+    /// A later duplicate asks for the rest.
     repeated: Dff<Bit>,
     /// Packets that the turn may still have.
     count: Dff<Bits<8>>,
@@ -216,12 +216,11 @@ impl<const Q: usize> Logic for Cutter<Q> {
         let mtu_4 = bits::<32>(128) << turn_4.word.mtu;
         let last_4 = left_4 <= mtu_4;
         let plen_4 = plen_of(left_4, mtu_4, last_4);
-        let again = is_repeated(turn_4, psn_4);
         if go_4 {
             active = true;
             turn = turn_4;
-            repeated = again;
-            psn = if again { turn_4.start.dup_last } else { psn_4 };
+            repeated = is_repeated(turn_4, psn_4);
+            psn = psn_4;
             offset = turn_4.start.offset + 1;
             addr = addr_4;
             left = left_4;
@@ -241,7 +240,8 @@ impl<const Q: usize> Logic for Cutter<Q> {
         cut_q.packet.atomic = word.atomic & !void;
         cut_q.packet.void = void;
         if void {
-            cut_q.packet.psn = if repeated { psn } else { psn - 1 };
+            // Served names the next one: of a READ that ends here that behind all duplicates
+            cut_q.packet.psn = if repeated { start.dup_last } else { psn - 1 };
             cut_q.packet.offset = offset - 1;
             cut_q.packet.plen = 0;
         }
