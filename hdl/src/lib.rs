@@ -11,7 +11,6 @@ pub mod bus;
 pub mod cell;
 pub mod control;
 pub mod egress;
-pub mod emit;
 pub mod engine;
 pub mod eth;
 pub mod front;
@@ -20,3 +19,5 @@ pub mod memory;
 pub mod prelude;
 pub mod queue;
 pub mod transport;
+
+pub use ferroce_emit as emit;

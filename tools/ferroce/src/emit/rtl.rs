@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
@@ -137,23 +137,34 @@ impl Build {
     /// Compiles and runs the program that writes this build to `folder`; name, block and sizes of
     /// the modules, a line each.
     fn compiled(&self, folder: &Path) -> Result<String> {
-        let tables = &self.tables;
-        let words = "run --quiet --package ferroce-hdl --example emit_engine --";
-        let output = tools::cargo()
-            .args(words.split(' '))
+        let (tables, root) = (&self.tables, concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let sizes = [
+            ("FERROCE_WIDTH", self.width),
+            ("FERROCE_LOG_QP", tables.log_qp.into()),
+            ("FERROCE_LOG_MR", tables.log_mr.into()),
+            ("FERROCE_LOG_CQ", tables.log_cq.into()),
+            ("FERROCE_LOG_OUTSTANDING", tables.log_outstanding.into()),
+        ];
+        // Of the workspace: its crates then have the features with which all else was built.
+        let status = tools::cargo()
+            .args([
+                "build",
+                "--quiet",
+                "--workspace",
+                "--example",
+                "emit_engine",
+            ])
+            .envs(sizes.map(|(name, size)| (name, size.to_string())))
+            .current_dir(root)
+            .status()
+            .context("cargo cannot be started")?;
+        ensure!(status.success(), "the build was refused, see above");
+        let program = tools::target_folder().join("debug/examples/emit_engine");
+        let output = Command::new(program)
             .arg(folder)
-            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-            .env("FERROCE_WIDTH", self.width.to_string())
-            .env("FERROCE_LOG_QP", tables.log_qp.to_string())
-            .env("FERROCE_LOG_MR", tables.log_mr.to_string())
-            .env("FERROCE_LOG_CQ", tables.log_cq.to_string())
-            .env(
-                "FERROCE_LOG_OUTSTANDING",
-                tables.log_outstanding.to_string(),
-            )
             .stderr(Stdio::inherit())
             .output()
-            .context("cargo cannot be started")?;
+            .context("the program that emits cannot be started")?;
         ensure!(output.status.success(), "the build was refused, see above");
         String::from_utf8(output.stdout).context("names of modules")
     }

@@ -51,7 +51,7 @@ pub(super) fn of(binaries: &[Binary]) -> Vec<Tool> {
 fn needs(name: &str, package: &Path) -> Vec<Tool> {
     let package = package.to_string_lossy();
     let list: &[&[Tool]] = match (&*package, name) {
-        ("proto" | "vfio-user" | "hdl/kernel" | "cabi" | "tools/system", _) => &[],
+        ("proto" | "vfio-user" | "hdl/emit" | "hdl/kernel" | "cabi" | "tools/system", _) => &[],
         ("driver", "it") => &[&[tools::STRACE]],
         ("driver", _) => &[],
         ("hdl", _) => &[ENGINE, &[tools::YOSYS]],

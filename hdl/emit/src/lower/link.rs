@@ -1,10 +1,10 @@
 //! `forward!` and clocks: ports wired to ports.
 use super::prefix::Sx;
 use super::{Lower, Result};
-use crate::emit::error::Reason;
-use crate::emit::ir::Sym;
-use crate::emit::name;
-use crate::emit::scope::Role;
+use crate::error::Reason;
+use crate::ir::Sym;
+use crate::name;
+use crate::scope::Role;
 
 impl Lower<'_> {
     /// Clock and reset of every child whose clock the kernel does not wire itself.

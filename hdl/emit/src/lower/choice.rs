@@ -2,8 +2,8 @@
 use super::place::To;
 use super::prefix::Sx;
 use super::{Lower, Result};
-use crate::emit::error::Reason;
-use crate::emit::ir::{Expr, Stmt};
+use crate::error::Reason;
+use crate::ir::{Expr, Stmt};
 
 /// It is an `if` or a `match`.
 pub(super) fn is_choice(e: &Sx) -> bool {

@@ -6,9 +6,9 @@ use super::index::Index;
 use super::place::member;
 use super::prefix::Sx;
 use super::{Lower, Result, Value};
-use crate::emit::error::Reason;
-use crate::emit::ir::{Binary, Expr, Stmt, Sym, Target, Unary};
-use crate::emit::value;
+use crate::error::Reason;
+use crate::ir::{Binary, Expr, Stmt, Sym, Target, Unary};
+use crate::value;
 
 impl Lower<'_> {
     /// A signal with the value of `expr` at this point of the kernel.

@@ -5,8 +5,8 @@ use super::expr::variant;
 use super::place::To;
 use super::prefix::Sx;
 use super::{Lower, Result, Value};
-use crate::emit::error::Reason;
-use crate::emit::ir::{Expr, Stmt, Unary};
+use crate::error::Reason;
+use crate::ir::{Expr, Stmt, Unary};
 
 /// Lowers one arm of a choice, or what holds where none is taken; true if it is executed in every pass.
 pub(super) type Arm<'a, 's> =
@@ -209,7 +209,7 @@ impl Lower<'_> {
             "false" => 0u8.into(),
             _ => constant
                 .map(|(n, _)| n.into())
-                .or_else(|| crate::emit::value::parse_integer(name))
+                .or_else(|| crate::value::parse_integer(name))
                 .ok_or_else(wrong)?,
         };
         if value.bits() as usize > width {

@@ -5,10 +5,10 @@ use super::choice::is_choice;
 use super::place::To;
 use super::prefix::Sx;
 use super::{Lower, Result, Typed, Value};
-use crate::emit::error::Reason;
-use crate::emit::ir::{Binary, Expr, Unary};
-use crate::emit::scope::Role;
-use crate::emit::{name, value};
+use crate::error::Reason;
+use crate::ir::{Binary, Expr, Unary};
+use crate::scope::Role;
+use crate::{name, value};
 
 /// rust-hdl shifts by at most a `u64` and computes `integer << bits` in 64 bits.
 const LITERAL_BITS: usize = 64;

@@ -5,8 +5,8 @@ use num_bigint::BigUint;
 
 use super::Kind;
 use super::token::{Num, Place};
-use crate::emit::print::{indent, literal};
-use crate::emit::value;
+use crate::print::{indent, literal};
+use crate::value;
 
 /// A parameter, and its value in each module.
 struct Parameter {

@@ -6,9 +6,9 @@ use num_bigint::BigUint;
 use super::expr::operator;
 use super::prefix::Sx;
 use super::{Lower, Result, Typed};
-use crate::emit::error::Reason;
-use crate::emit::ir::{Binary as Op, Expr};
-use crate::emit::value;
+use crate::error::Reason;
+use crate::ir::{Binary as Op, Expr};
+use crate::value;
 
 /// A `usize`.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@ use rust_hdl_core::prelude::{TypeDescriptor, TypeKind};
 use super::prefix::Sx;
 use super::select::{field_at, width_of};
 use super::{Lower, Result, Value};
-use crate::emit::error::Reason;
-use crate::emit::ir::{Expr, Stmt, Sym, Target};
-use crate::emit::name;
-use crate::emit::scope::Role;
+use crate::error::Reason;
+use crate::ir::{Expr, Stmt, Sym, Target};
+use crate::name;
+use crate::scope::Role;
 
 /// What takes a value.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 use super::place::To;
 use super::prefix::Sx;
 use super::{Lower, Result, Typed};
-use crate::emit::error::Reason;
+use crate::error::Reason;
 
 impl Lower<'_> {
     pub(super) fn call(&mut self, name: &str, arguments: &[Sx]) -> Result<Typed> {

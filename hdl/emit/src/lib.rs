@@ -6,6 +6,8 @@
 //! checks the drivers (`check`), cuts the kernel into independent pieces (`group`) and prints them (`print`,
 //! `module`); what a child takes under another name stands in its port list itself (`direct`). Identical blocks share a
 //! module; `parametric` makes one of all sizes of a block.
+#![forbid(unsafe_code)]
+
 mod check;
 mod collect;
 mod describe;
@@ -25,7 +27,7 @@ mod unused;
 mod value;
 
 /// First word of the text that stands for a kernel.
-pub(crate) const KERNEL: &str = "(kernel ";
+pub const KERNEL: &str = "(kernel ";
 
 pub use describe::description;
 pub use design::{Design, Direction, Field, Module, Port, verilog, with_stack};
@@ -35,6 +37,6 @@ pub use parametric::{Kind, parametric};
 pub use register::register;
 
 /// The value of a literal.
-pub(crate) fn bits_of(literal: &rust_hdl_core::prelude::VerilogLiteral) -> num_bigint::BigUint {
+pub fn bits_of(literal: &rust_hdl_core::prelude::VerilogLiteral) -> num_bigint::BigUint {
     value::of_literal(literal).1
 }

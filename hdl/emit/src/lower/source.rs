@@ -17,7 +17,7 @@ pub(crate) struct Source {
 impl Source {
     /// The kernel in `text`, if it is one.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        text.starts_with(crate::emit::KERNEL)
+        text.starts_with(crate::KERNEL)
             .then(|| Self::read(&parse(text)))
     }
 
