@@ -206,8 +206,6 @@ impl Line {
         // A request with a key that is gone fails, and the responder's receives are flushed.
         let [own, other] = [side, 1 - side].map(|side| self.lent[side].raced);
         let may_end = match cqe.status {
-            // what many queue pairs ask for at once may be answered later than the timers of one allow
-            status::RETRY_EXC_ERR => true,
             status::REM_ACCESS_ERR => other,
             status::WR_FLUSH_ERR => own,
             _ => false,

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use ferroce_tests::conformance::run::{Target, suite};
-use ferroce_tests::conformance::table;
+use ferroce_tests::conformance::{LONG_LIVES, all, table};
 use ferroce_tests::world::World;
 
 use crate::dut::Dut;
@@ -61,10 +61,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => Target::ALL.to_vec(),
         Some(dut) => vec![target(dut)],
     };
+    let name = args.name.as_deref().unwrap_or_default();
+    if !all().chain(LONG_LIVES).any(|case| case.name.contains(name)) {
+        let page = table::PATH;
+        return Err(Usage(format!("no case is named like {name}; {page} lists them")).into());
+    }
     if targets != [Target::Model] {
         tools::ensure_present(tools::ENGINE)?;
     }
-    let name = args.name.as_deref().unwrap_or_default();
     let around = match args.world {
         Around::Fast => World::Fast,
         Around::Loaded => World::Loaded,
@@ -72,10 +76,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let file = args.report.open()?;
     let found = suite(&targets, name, args.unclaimed, |_| around)?;
-    if found.rows.is_empty() {
-        let page = table::PATH;
-        return Err(Usage(format!("no case is named like {name}; {page} lists them")).into());
-    }
     print!("{}\n{}", table::plain(&found), table::summary(&found));
     if args.write {
         put(table::PATH, &table::page(&found))?;
