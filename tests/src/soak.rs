@@ -153,8 +153,6 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
             vlan: (rng.u8(..4) == 0).then(|| rng.u16(..) & 0xefff),
             window: [0, 0, 5, 16][rng.usize(..4)],
             rate_limit: [0, 0, 0, 10_000][rng.usize(..4)],
-            // longer than a dozen queue pairs that read 64 KiB wait for each other: 65,536 cycles
-            timeout: 6,
             ..options(kind, mtu)
         },
         longest,

@@ -203,10 +203,11 @@ impl Line {
         if matches!(self.state, State::Dying | State::Closed) || self.gave_up {
             return;
         }
-        // A request with a key that is gone fails, and the responder's receives are flushed.
+        // A request with a key that is gone fails, or is not answered if it is a READ that is repeated, and the responder's
+        // receives are flushed.
         let [own, other] = [side, 1 - side].map(|side| self.lent[side].raced);
         let may_end = match cqe.status {
-            status::REM_ACCESS_ERR => other,
+            status::REM_ACCESS_ERR | status::RETRY_EXC_ERR => other,
             status::WR_FLUSH_ERR => own,
             _ => false,
         };
