@@ -7,7 +7,7 @@ use ferroce_tests::conformance::run::Target;
 use ferroce_tests::former::rounds;
 
 /// Rounds of each card, and those of a seed.
-const ROUNDS: u64 = 200;
+const ROUNDS: u64 = 100;
 const ROUNDS_OF_A_SEED: u64 = 50;
 
 fn number(variable: &str) -> Option<u64> {

@@ -1,4 +1,5 @@
-//! The engine against the golden model: 200 scenarios over both data paths and both kinds of wire.
+//! The engine against the golden model: 120 scenarios over both data paths and both kinds of wire, most on the narrow
+//! one, which takes less time.
 //!
 //! An engine stands in the world of the seed ([`World::of`]) before the wire of the seed ([`stand`]). Its table sizes are those of
 //! the standard build. Its state before reset is random, or what another host left ([`inherits`]).
@@ -47,17 +48,17 @@ fn campaign(width: usize, class: Class, seeds: RangeInclusive<u64>) {
 
 #[test]
 fn lossless_512() {
-    campaign(512, Class::Lossless, 1..=80);
+    campaign(512, Class::Lossless, 1..=30);
 }
 
 #[test]
 fn lossless_64() {
-    campaign(64, Class::Lossless, 401..=480);
+    campaign(64, Class::Lossless, 401..=460);
 }
 
 #[test]
 fn lossy_512() {
-    campaign(512, Class::Lossy, 1..=20);
+    campaign(512, Class::Lossy, 1..=10);
 }
 
 #[test]

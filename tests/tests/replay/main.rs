@@ -162,15 +162,20 @@ fn replay_all((device, build): (&str, Build), options: &Options) {
     }
 }
 
+/// Replays every capture in a role.
+fn replay_as(role: Role, device: (&str, Build), malformed: Option<u64>) {
+    let options = Options {
+        role,
+        malformed,
+        ..Options::default()
+    };
+    replay_all(device, &options);
+}
+
 /// Replays every capture in both roles.
 fn replay_both(device: (&str, Build), malformed: Option<u64>) {
     for role in [Role::Responder, Role::Requester] {
-        let options = Options {
-            role,
-            malformed,
-            ..Options::default()
-        };
-        replay_all(device, &options);
+        replay_as(role, device, malformed);
     }
 }
 
@@ -180,13 +185,21 @@ fn the_model_does_in_both_roles_as_soft_roce_did() {
 }
 
 #[test]
-fn the_engine_of_512_bits_does_in_both_roles_as_soft_roce_did() {
-    replay_both(DEVICES[1], None);
+fn the_engine_of_512_bits_responds_as_soft_roce_did() {
+    replay_as(Role::Responder, DEVICES[1], None);
 }
 
 #[test]
-fn the_engine_of_64_bits_does_in_both_roles_as_soft_roce_did() {
-    replay_both(DEVICES[2], None);
+fn the_engine_of_64_bits_requests_as_soft_roce_did() {
+    replay_as(Role::Requester, DEVICES[2], None);
+}
+
+/// The roles that the two tests above leave out.
+#[test]
+#[ignore = "takes minutes"]
+fn the_engines_do_in_the_other_role_as_soft_roce_did() {
+    replay_as(Role::Requester, DEVICES[1], None);
+    replay_as(Role::Responder, DEVICES[2], None);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn files_of_every_size_arrive() {
     for dut in [Dut::Rtl512, Dut::Rtl64] {
         for mtu in [Mtu::Mtu256, Mtu::Mtu4096] {
             let bytes = mtu.bytes();
-            for len in [0, 1, bytes - 1, bytes, bytes + 1] {
+            for len in [0, bytes - 1, bytes + 1] {
                 let options = Options { mtu, ..on(dut) };
                 let outcome = intact(&options, len);
                 assert_eq!(figure(&outcome, "retransmissions"), 0.0);
@@ -66,5 +66,5 @@ fn many_queue_pairs_share_the_wire() {
         qps: 64,
         ..on(Dut::Rtl512)
     };
-    intact(&options, 1 << 20);
+    intact(&options, 1 << 18);
 }
