@@ -153,6 +153,8 @@ fn shape(rng: &mut Rng, line: u32) -> Shape {
             vlan: (rng.u8(..4) == 0).then(|| rng.u16(..) & 0xefff),
             window: [0, 0, 5, 16][rng.usize(..4)],
             rate_limit: [0, 0, 0, 10_000][rng.usize(..4)],
+            // longer than the READs of a dozen queue pairs take together
+            timeout: 5,
             ..options(kind, mtu)
         },
         longest,

@@ -50,6 +50,8 @@ pub(super) struct End {
     /// Places of receives that are to be posted.
     pub(super) owed: VecDeque<usize>,
     pub(super) next: u32,
+    /// Cycle before which nothing is posted.
+    pub(super) rests_until: u64,
     pub(super) counter: u64,
     /// Atomics posted to the peer's counter.
     pub(super) added: u64,
@@ -70,6 +72,7 @@ impl End {
             receives: BTreeMap::new(),
             owed: VecDeque::new(),
             next: 0,
+            rests_until: 0,
             counter: 0,
             added: 0,
             ended: Rc::default(),

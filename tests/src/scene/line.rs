@@ -29,8 +29,9 @@ pub(crate) const MOST: u32 = 32;
 const KEYS: u32 = 8;
 /// Bytes before a datagram, where its GRH comes.
 pub(super) const GRH: usize = 40;
-/// Frames that wait at a port when its peer sends no more of those that nothing else bounds.
-const ARRIVING: usize = 16;
+/// Cycles a byte that a host takes for messages which no acknowledgement bounds: a model sends them at once, and a dozen such
+/// queue pairs would fill the port of an engine for good.
+pub(super) const UNBOUNDED: u64 = 2;
 /// Bytes between two places of a region, which no peer writes.
 const GUARD: usize = 64;
 pub(super) const UNTOUCHED: u8 = 0x3c;
@@ -327,11 +328,6 @@ impl Line {
             State::Dying if self.pending.get() == 0 => self.state = State::Closed,
             _ => {}
         }
-        // Nothing but the rate of a wire slows what is not acknowledged, and a model has none.
-        let is_bounded = self.shape.options.qp_type == qp_type::RC;
-        let has_room = hosts
-            .each_ref()
-            .map(|host| is_bounded || host.nic.arriving() < ARRIVING);
         for (side, host) in hosts.into_iter().enumerate() {
             let cqn = self.ends[side].cqn;
             while let Some(cqe) = host.poll(cqn) {
@@ -354,7 +350,7 @@ impl Line {
                 .back()
                 .is_some_and(|sent| !sent.signaled);
             match self.state {
-                State::Open if has_room[1 - side] => self.post(side, host, now, false),
+                State::Open => self.post(side, host, now, false),
                 State::Draining if unsignaled && !self.gave_up => self.post(side, host, now, true),
                 _ => {}
             }

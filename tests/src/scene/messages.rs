@@ -9,7 +9,7 @@ use ferroce_sim::testhost::{Host, Mr, Work};
 use super::end::{Inbound, Sent};
 use super::kernel::Kernel;
 use super::lent;
-use super::line::{GRH, Line, SPOILT, State, UNTOUCHED, WINDOW, message};
+use super::line::{GRH, Line, SPOILT, State, UNBOUNDED, UNTOUCHED, WINDOW, message};
 
 /// Kinds of what is posted: a SEND with invalidate, and one, with a fence, of what the READ in front of it brings.
 const GIVE_BACK: u8 = 9;
@@ -21,7 +21,8 @@ impl Line {
         let kind = self.shape.options.qp_type;
         let far = &self.ends[1 - side];
         let crowded = far.inbound.len() >= WINDOW && !self.shape.lossy;
-        if self.ends[side].sent.len() >= WINDOW || crowded || self.rng.u8(..4) > 0 {
+        let rests = now < self.ends[side].rests_until;
+        if self.ends[side].sent.len() >= WINDOW || crowded || rests || self.rng.u8(..4) > 0 {
             return;
         }
         let (remote, far_qpn) = (far.memory.expect("it is open"), far.qpn);
@@ -39,6 +40,10 @@ impl Line {
         let Some(slot) = (0..WINDOW).find(|slot| !taken(slot)) else {
             return;
         };
+        if kind != qp_type::RC && self.shape.lossy {
+            self.ends[side].rests_until = now + UNBOUNDED * len as u64;
+        }
+        let far = &self.ends[1 - side];
         let written = |slot: &usize| far.inbound.iter().any(|c| c.written == Some(*slot));
         let free = (0..WINDOW).find(|slot| !written(slot));
         let mr = self.ends[side].memory.expect("it is open");
