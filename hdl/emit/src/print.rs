@@ -92,12 +92,7 @@ impl<'a> Printer<'a> {
                 width,
                 field,
             } => self.part(*sym, *low, *width, field.as_deref()),
-            Expr::SelectAt { sym, at, width: 1 } => {
-                format!("{}[{}]", self.name(*sym), self.expression(at))
-            }
-            Expr::SelectAt { sym, at, width } => {
-                format!("{}[{} +: {width}]", self.name(*sym), self.expression(at))
-            }
+            Expr::SelectAt { sym, at, width } => self.part_at(*sym, at, *width),
             Expr::Unary(op, x) => self.unary(*op, x),
             Expr::Binary(op, a, b) => self.binary(*op, a, b),
             Expr::Concat(parts) => {
@@ -125,6 +120,15 @@ impl<'a> Printer<'a> {
             }
             (None, 1) => format!("{name}[{low}]"),
             (None, _) => format!("{name}[{}:{low}]", low + width - 1),
+        }
+    }
+
+    /// As [`part`](Self::part), from a bit on that the design chooses.
+    fn part_at(&self, sym: Sym, at: &Expr, width: usize) -> String {
+        let (name, at) = (self.name(sym), self.expression(at));
+        match width {
+            1 => format!("{name}[{at}]"),
+            _ => format!("{name}[{at} +: {width}]"),
         }
     }
 
@@ -198,12 +202,7 @@ impl<'a> Printer<'a> {
                 width,
                 field,
             } => self.part(*sym, *low, *width, field.as_deref()),
-            Target::PartAt { sym, at, width: 1 } => {
-                format!("{}[{}]", self.name(*sym), self.expression(at))
-            }
-            Target::PartAt { sym, at, width } => {
-                format!("{}[{} +: {width}]", self.name(*sym), self.expression(at))
-            }
+            Target::PartAt { sym, at, width } => self.part_at(*sym, at, *width),
         }
     }
 

@@ -187,6 +187,14 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
 /// Cases of a million cycles. The suite goes without those that are not named; coverage and the slow tests do not.
 pub const LONG_LIVES: &[Case] = long::CASES;
 
+/// The cases whose name contains `part`; those of [`LONG_LIVES`] only if it says something.
+pub fn named(part: &str) -> impl Iterator<Item = &'static Case> {
+    let long = LONG_LIVES.iter().filter(move |_| !part.is_empty());
+    all()
+        .chain(long)
+        .filter(move |case| case.name.contains(part))
+}
+
 const RC: u32 = feature::RC;
 const READ: u32 = feature::RC | feature::READ;
 const ATOMIC: u32 = feature::RC | feature::ATOMIC;

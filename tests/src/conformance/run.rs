@@ -13,7 +13,7 @@ use ferroce_sim::verilator;
 use ferroce_system::pool;
 
 use super::bench::Bench;
-use super::{Case, LONG_LIVES, all};
+use super::{Case, named};
 use crate::differential::Card;
 use crate::quiet;
 use crate::world::World;
@@ -197,8 +197,8 @@ impl Report {
     }
 }
 
-/// Runs the cases whose name contains `filter` on all processors; those that need what a card does not claim only if
-/// `unclaimed`, those of [`LONG_LIVES`] only with a filter. `around` has the world of an engine by the place of the case.
+/// Runs the cases [`named`] like `filter` on all processors; those that need what a card does not claim only if `unclaimed`.
+/// `around` has the world of an engine by the place of the case.
 ///
 /// # Errors
 /// An engine cannot be built.
@@ -208,10 +208,7 @@ pub fn suite(
     unclaimed: bool,
     around: impl Fn(usize) -> World + Sync,
 ) -> Result<Report, BuildError> {
-    let long = LONG_LIVES.iter().filter(|_| !filter.is_empty());
-    let cases = all().chain(long);
-    let cases = cases.filter(|case| case.name.contains(filter)).collect();
-    suite_of(targets, cases, unclaimed, around)
+    suite_of(targets, named(filter).collect(), unclaimed, around)
 }
 
 /// As [`suite`], of these cases.

@@ -29,9 +29,6 @@ pub(crate) const MOST: u32 = 32;
 const KEYS: u32 = 8;
 /// Bytes before a datagram, where its GRH comes.
 pub(super) const GRH: usize = 40;
-/// Cycles a byte that a host takes for messages which no acknowledgement bounds: a model sends them at once, and a dozen such
-/// queue pairs would fill the port of an engine for good.
-pub(super) const UNBOUNDED: u64 = 2;
 /// Bytes between two places of a region, which no peer writes.
 const GUARD: usize = 64;
 pub(super) const UNTOUCHED: u8 = 0x3c;

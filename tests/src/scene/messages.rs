@@ -9,11 +9,14 @@ use ferroce_sim::testhost::{Host, Mr, Work};
 use super::end::{Inbound, Sent};
 use super::kernel::Kernel;
 use super::lent;
-use super::line::{GRH, Line, SPOILT, State, UNBOUNDED, UNTOUCHED, WINDOW, message};
+use super::line::{GRH, Line, SPOILT, State, UNTOUCHED, WINDOW, message};
 
 /// Kinds of what is posted: a SEND with invalidate, and one, with a fence, of what the READ in front of it brings.
 const GIVE_BACK: u8 = 9;
 const ECHO: u8 = 10;
+/// Cycles a byte that a host takes for messages which no acknowledgement bounds: a model sends them at once, and a dozen such
+/// queue pairs would fill the port of an engine for good.
+const UNBOUNDED: u64 = 2;
 
 impl Line {
     /// Posts a message, now and then; if it is the `last`, it asks for a completion.
@@ -40,10 +43,6 @@ impl Line {
         let Some(slot) = (0..WINDOW).find(|slot| !taken(slot)) else {
             return;
         };
-        if kind != qp_type::RC && self.shape.lossy {
-            self.ends[side].rests_until = now + UNBOUNDED * len as u64;
-        }
-        let far = &self.ends[1 - side];
         let written = |slot: &usize| far.inbound.iter().any(|c| c.written == Some(*slot));
         let free = (0..WINDOW).find(|slot| !written(slot));
         let mr = self.ends[side].memory.expect("it is open");
@@ -180,6 +179,9 @@ impl Line {
             since,
         });
         self.ends[side].next += 1;
+        if kind != qp_type::RC && self.shape.lossy {
+            self.ends[side].rests_until = now + UNBOUNDED * len as u64;
+        }
         if comes {
             self.ends[1 - side].inbound.push_back(inbound);
         }

@@ -11,7 +11,7 @@ fn run(target: Target, around: impl Fn(usize) -> World + Sync) {
     passes(suite(&[target], "", false, around).expect("the engine builds"));
 }
 
-/// Cases of 100,000 cycles and more: the narrow engine takes less time for them.
+/// Cases that take longest: the narrow engine takes less time for them.
 const LONG: [&str; 16] = [
     "any_request_lost",
     "bind_and_loss",
@@ -31,7 +31,7 @@ const LONG: [&str; 16] = [
     "swift_is_chosen_by_an_image",
 ];
 
-/// Runs every second case and, on the narrow engine, all of [`LONG`].
+/// Runs every second case; those of [`LONG`] all on the narrow engine.
 fn run_half(width: usize, around: impl Fn(usize) -> World + Sync) {
     let is_here = |(place, case): &(usize, &Case)| match LONG.contains(&case.name) {
         true => width == 64,

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use ferroce_tests::conformance::run::{Target, suite};
-use ferroce_tests::conformance::{LONG_LIVES, all, table};
+use ferroce_tests::conformance::{named, table};
 use ferroce_tests::world::World;
 
 use crate::dut::Dut;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(dut) => vec![target(dut)],
     };
     let name = args.name.as_deref().unwrap_or_default();
-    if !all().chain(LONG_LIVES).any(|case| case.name.contains(name)) {
+    if named(name).next().is_none() {
         let page = table::PATH;
         return Err(Usage(format!("no case is named like {name}; {page} lists them")).into());
     }

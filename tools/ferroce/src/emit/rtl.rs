@@ -137,7 +137,7 @@ impl Build {
     /// Compiles and runs the program that writes this build to `folder`; name, block and sizes of
     /// the modules, a line each.
     fn compiled(&self, folder: &Path) -> Result<String> {
-        let (tables, root) = (&self.tables, concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let tables = &self.tables;
         let sizes = [
             ("FERROCE_WIDTH", self.width),
             ("FERROCE_LOG_QP", tables.log_qp.into()),
@@ -146,16 +146,11 @@ impl Build {
             ("FERROCE_LOG_OUTSTANDING", tables.log_outstanding.into()),
         ];
         // Of the workspace: its crates then have the features with which all else was built.
+        let words = "build --quiet --workspace --example emit_engine --manifest-path";
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
         let status = tools::cargo()
-            .args([
-                "build",
-                "--quiet",
-                "--workspace",
-                "--example",
-                "emit_engine",
-            ])
+            .args(words.split(' ').chain([manifest]))
             .envs(sizes.map(|(name, size)| (name, size.to_string())))
-            .current_dir(root)
             .status()
             .context("cargo cannot be started")?;
         ensure!(status.success(), "the build was refused, see above");
