@@ -12,6 +12,7 @@ pub mod link;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod model;
+pub mod mutation;
 pub mod nic;
 pub mod packet;
 pub mod pcap;

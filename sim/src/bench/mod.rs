@@ -42,6 +42,7 @@ pub use axis::{AxisSink, AxisSource, Frame};
 pub use item::Item;
 pub use stream::{StreamSink, StreamSource};
 
+use crate::mutation::benches;
 use crate::verilator::{self, Dut, Input, Model, Options, Spec};
 
 /// Cycles for which [`Bench::reset`] holds `rst`.
@@ -100,12 +101,13 @@ fn trace_dir() -> Option<OsString> {
     env::var_os("FERROCE_TRACE")
 }
 
-fn built(spec: &Spec) -> Result<Model, verilator::Error> {
+fn built(mut spec: Spec) -> Result<Model, verilator::Error> {
+    benches::put_listed(&mut spec);
     let options = Options {
         trace: trace_dir().is_some(),
         ..Options::default()
     };
-    verilator::build(spec, &options)
+    verilator::build(&spec, &options)
 }
 
 /// The block that `make` makes; once in a process where `make` holds nothing, so that its block is always the same.
@@ -121,7 +123,7 @@ where
     let mut slot = lock(&slot);
     if slot.is_none() {
         let design = emit::with_stack(|| emit::verilog(&make())).map_err(SetupError::Emit)?;
-        *slot = Some(built(&Spec::from(&design))?);
+        *slot = Some(built(Spec::from(&design))?);
     }
     Ok(slot.clone().expect("it was put there"))
 }
@@ -139,6 +141,8 @@ pub struct Bench {
     seed: u64,
     rng: Rng,
     cycle: u64,
+    /// Cycles that it may take.
+    life: u64,
 }
 
 impl Bench {
@@ -159,18 +163,23 @@ impl Bench {
     /// # Errors
     /// Those of [`verilator::build`], and a trace that cannot be written.
     pub fn new(spec: &Spec) -> Result<Self, verilator::Error> {
-        Self::instance(&built(spec)?)
+        Self::instance(&built(spec.clone())?)
     }
 
     fn instance(model: &Model) -> Result<Self, verilator::Error> {
         let seed = seed();
         let mut dut = model.instance_randomised(seed)?;
+        let is_mutant = benches::choose(&mut dut);
         if let Some(dir) = trace_dir() {
             let thread = thread::current();
             let test = thread.name().unwrap_or("bench").replace("::", "-");
             dut.trace(Path::new(&dir).join(format!("{test}-{}.fst", model.top())))?;
         }
-        Ok(Self::with_dut(dut, seed))
+        let mut bench = Self::with_dut(dut, seed);
+        if is_mutant {
+            bench.life = benches::LIFE;
+        }
+        Ok(bench)
     }
 
     /// Takes an instance made elsewhere. Its input `rst`, if there is one, is the reset.
@@ -181,6 +190,7 @@ impl Bench {
             dut,
             seed,
             cycle: 0,
+            life: u64::MAX,
         }
     }
 
@@ -232,6 +242,7 @@ impl Bench {
         }
         self.dut.rise();
         self.cycle += 1;
+        assert!(self.cycle < self.life, "at work after {} cycles", self.life);
         Ok(())
     }
 

@@ -67,6 +67,7 @@ mod rnr;
 mod round_trips;
 pub mod run;
 pub mod script;
+mod seeded;
 mod send;
 mod sequence;
 mod shared_numbers;

@@ -4,15 +4,16 @@ use std::rc::Rc;
 
 use ferroce_hdl::engine::builds::STANDARD;
 use ferroce_proto::abi::regs;
-use ferroce_sim::memory::{HostMemory, Ranges};
+use ferroce_sim::memory::Ranges;
 use ferroce_sim::model::Model;
 use ferroce_sim::nic::Nic;
 use ferroce_sim::rtl::build::BuildError;
-use ferroce_sim::rtl::{Engine, Options, VerilatedPins, build};
+use ferroce_sim::rtl::{Options, build};
 use ferroce_sim::verilator;
 use ferroce_system::pool;
 
 use super::bench::Bench;
+pub use super::seeded::Seeded;
 use super::{Case, named};
 use crate::differential::Card;
 use crate::quiet;
@@ -31,39 +32,6 @@ pub enum Target {
     /// An engine with a defect.
     Seeded(Seeded),
 }
-
-/// One of the defects of an engine.
-#[derive(Clone, Copy, Debug)]
-pub struct Seeded {
-    /// The engine, with the input [`CHOICE`].
-    pub model: &'static verilator::Model,
-    /// The defect, from 1; 0 is the engine without.
-    pub number: usize,
-}
-
-impl PartialEq for Seeded {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Seeded {}
-
-impl Seeded {
-    fn engine(
-        &self,
-        memory: Rc<dyn HostMemory>,
-        options: &Options,
-    ) -> Result<Engine<VerilatedPins>, verilator::Error> {
-        let mut dut = self.model.instance_randomised(options.seed)?;
-        let choice = dut.input(CHOICE)?;
-        dut.set(choice, self.number as u64);
-        Ok(Engine::new(VerilatedPins::new(dut)?, memory, options))
-    }
-}
-
-/// The input of an engine that chooses one of its defects.
-pub const CHOICE: &str = "mutant";
 
 impl Target {
     /// All of them, in the order of the table.
@@ -99,7 +67,7 @@ impl Target {
             Self::Model => Card::new("model", |memory, _| Box::new(Model::new(STANDARD, memory))),
             Self::Seeded(seeded) => Card::new("engine", move |memory, seed| {
                 let engine = seeded.engine(memory, &options(seed));
-                Box::new(engine.expect("there is memory for an engine"))
+                engine.expect("there is memory for an engine")
             }),
             Self::Rtl(width) => {
                 let engine = build::model(width, &verilator::Options::default())?;

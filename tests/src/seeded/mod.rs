@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 
 use ferroce_hdl::emit::{Design, block_of};
 use ferroce_hdl::engine::builds;
-use ferroce_sim::verilator::{self, Port, Spec};
+use ferroce_sim::mutation::schemata::{Choice, put_into};
+use ferroce_sim::mutation::sites::Site;
+use ferroce_sim::verilator::{self, Spec};
 
 use crate::conformance::run::{Outcome, Seeded, Target, run};
 use crate::conformance::{LONG_LIVES, all};
 use crate::differential::Setup;
 use crate::differential::generate::Class;
 use crate::hostile::{attack, disturb, misuse};
-use crate::mutation::schemata::{CHOICE, Choice, with_choices};
-use crate::mutation::sites::Site;
 use crate::world::{World, stand};
 use crate::{former, paused, soak};
 
@@ -138,8 +138,7 @@ pub fn engine() -> Result<&'static verilator::Model, String> {
     let design: Design = builds::verilog(WIDTH)?;
     let mut spec = Spec::from(&design);
     let choices = choices(&spec.source)?;
-    spec.source = with_choices(&spec.source, &spec.top, choices);
-    spec.ports.push(Port::input(CHOICE, 16));
+    put_into(&mut spec, choices);
     let model = verilator::build(&spec, &verilator::Options::default());
     // of one for the life of the process
     Ok(Box::leak(Box::new(model.map_err(|e| e.to_string())?)))

@@ -1,6 +1,6 @@
 //! What cargo builds for the tests.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ const LONG: [&str; 14] = [
 
 /// A binary with tests.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Binary {
+pub(crate) struct Binary {
     name: String,
     executable: PathBuf,
     /// Folder of its package, in which it runs.
@@ -91,34 +91,69 @@ impl Binary {
         (&self.name, package)
     }
 
-    /// The program with the filter, in the environment that `cargo test` gives.
-    fn command(&self, args: &Args) -> Command {
-        let mut command = Command::new(&self.executable);
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `program` in the environment that `cargo test` gives.
+    fn started(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
         command.env("CARGO_MANIFEST_DIR", &self.package);
-        command.current_dir(&self.package).args(&args.filter);
+        command.current_dir(&self.package);
         command
+    }
+
+    /// The program with the filter.
+    fn command(&self, args: &Args) -> Command {
+        let mut command = self.started(&self.executable);
+        command.args(&args.filter);
+        command
+    }
+
+    /// The program with one of its tests, which ends when it has had a processor for `seconds`.
+    pub(crate) fn alone(&self, test: &str, seconds: &str) -> Command {
+        let mut command = self.started("sh");
+        let script = r#"ulimit -t "$1" && exec "$0" --exact "$2""#;
+        command.args(["-c", script]).arg(&self.executable);
+        command.args([seconds, test]);
+        command
+    }
+
+    /// Its tests, but for those that are ignored.
+    ///
+    /// # Errors
+    /// It does not list them.
+    pub(crate) fn tests(&self) -> Result<Vec<String>> {
+        let list = |flags| self.listed(self.started(&self.executable), flags);
+        let ignored = list(&["--ignored"])?;
+        let mut tests = list(&[])?;
+        tests.retain(|test| !ignored.contains(test));
+        Ok(tests)
+    }
+
+    /// What a command of it lists.
+    fn listed(&self, mut command: Command, flags: &[&str]) -> Result<Vec<String>> {
+        let output = command.args(["--list", "--format", "terse"]).args(flags);
+        let output = output.output().with_context(|| self.name.clone())?;
+        ensure!(
+            output.status.success(),
+            "{} does not list its tests",
+            self.name
+        );
+        let text = String::from_utf8_lossy(&output.stdout);
+        let tests = text.lines().filter_map(|line| line.strip_suffix(": test"));
+        Ok(tests.map(str::to_owned).collect())
     }
 
     /// Whether it has a test that would run.
     fn matches(&self, args: &Args) -> Result<bool> {
-        let listed = |flags: &[&str]| -> Result<usize> {
-            let mut command = self.command(args);
-            let output = command.args(["--list", "--format", "terse"]).args(flags);
-            let output = output.output().with_context(|| self.name.clone())?;
-            ensure!(
-                output.status.success(),
-                "{} does not list its tests",
-                self.name
-            );
-            let text = String::from_utf8_lossy(&output.stdout);
-            Ok(text.lines().filter(|l| l.ends_with(": test")).count())
-        };
+        let listed = |flags: &[&str]| self.listed(self.command(args), flags);
         let ignored = if args.slow {
             0
         } else {
-            listed(&["--ignored"])?
+            listed(&["--ignored"])?.len()
         };
-        Ok(listed(&[])? > ignored)
+        Ok(listed(&[])?.len() > ignored)
     }
 
     /// Its run.
@@ -138,7 +173,7 @@ impl Binary {
 ///
 /// # Errors
 /// What does not compile, which cargo has printed.
-pub(super) fn build() -> Result<Vec<Binary>> {
+pub(crate) fn build() -> Result<Vec<Binary>> {
     let mut cargo = tools::cargo();
     cargo.args(["test", "--workspace", "--no-run"]);
     cargo.arg("--message-format=json-render-diagnostics");

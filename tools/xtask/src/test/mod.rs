@@ -1,6 +1,6 @@
 //! `cargo xtask test`: formatting, lints and pages of rustdoc, then all tests of the workspace, several binaries at a time.
 
-mod binaries;
+pub(crate) mod binaries;
 mod junit;
 mod needs;
 mod run;

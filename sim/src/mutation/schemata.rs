@@ -1,35 +1,43 @@
 //! One Verilog text with many mutants in it, of which an input of the top module chooses one: it is built once.
 
 use super::sites::{Mutant, Site};
+use crate::verilator::{Port, Spec};
 
-/// The input of the top module: 16 bits, the mutant to be from 1, or 0 for the engine as it is.
-pub use crate::conformance::run::CHOICE;
+/// The input of the top module: 16 bits, the mutant to be from 1, or 0 for the design as it is.
+pub const CHOICE: &str = "mutant";
 
 /// An expression for a line of a text.
-pub(crate) struct Choice {
+pub struct Choice {
     /// The mutant whose it is.
-    pub(crate) number: usize,
+    pub number: usize,
     /// The line, from 0.
-    pub(crate) line: usize,
-    pub(crate) expression: String,
+    pub line: usize,
+    /// What takes the place of the line's own.
+    pub expression: String,
 }
 
-/// The text with all `mutants`, which are of it. Every other line stays where it is.
+impl Choice {
+    /// Of a mutant with its number.
+    #[must_use]
+    pub fn of((number, mutant): (usize, &Mutant)) -> Self {
+        Self {
+            number,
+            line: mutant.line,
+            expression: mutant.expression.clone(),
+        }
+    }
+}
+
+/// Puts `choices`, which are of its lines, into a design, and the input that chooses. Every other line stays where it is.
 ///
 /// # Panics
-/// If `source` has no module `top`, or there are more mutants than 16 bits can number.
-#[must_use]
-pub fn with_all(source: &str, top: &str, mutants: &[Mutant]) -> String {
-    let choice = |(number, mutant): (usize, &Mutant)| Choice {
-        number,
-        line: mutant.line,
-        expression: mutant.expression.clone(),
-    };
-    with_choices(source, top, (1..).zip(mutants).map(choice).collect())
+/// If the text has no module of the design's name, or there are more mutants than 16 bits can number.
+pub fn put_into(spec: &mut Spec, choices: Vec<Choice>) {
+    spec.source = with_choices(&spec.source, &spec.top, choices);
+    spec.ports.push(Port::input(CHOICE, 16));
 }
 
-/// The text with `choices`, as [`with_all`].
-pub(crate) fn with_choices(source: &str, top: &str, mut choices: Vec<Choice>) -> String {
+fn with_choices(source: &str, top: &str, mut choices: Vec<Choice>) -> String {
     choices.sort_by_key(|choice| (choice.line, choice.number));
     let mut lines: Vec<String> = source.lines().map(str::to_owned).collect();
     for group in choices.chunk_by(|a, b| a.line == b.line) {
@@ -65,10 +73,13 @@ mod tests {
 
     #[test]
     fn every_mutant_is_a_choice_of_its_line() {
-        let source = "module top (\n    input wire a\n);\n    assign y = a & !b;\nendmodule\n";
-        let text = with_all(source, "top", &mutants(source, &["top"]));
+        let source = "module top (\n    input wire a\n);\n    assign y[7:0] = a & !b;\nendmodule\n";
+        let mut spec = Spec::new("top", source);
+        let mutants = mutants(source, &["top"]);
+        put_into(&mut spec, (1..).zip(&mutants).map(Choice::of).collect());
         let expected = "module top ( input wire [15:0] mutant,\n    input wire a\n);\n    \
-            assign y = (top.mutant == 16'd1) ? (a | !b) : (top.mutant == 16'd2) ? (a & b) : (a & !b);\nendmodule\n";
-        assert_eq!(text, expected);
+            assign y[7:0] = (top.mutant == 16'd1) ? (a | !b) : (top.mutant == 16'd2) ? (a & b) : (a & !b);\nendmodule\n";
+        assert_eq!(spec.source, expected);
+        assert_eq!(spec.ports, [Port::input(CHOICE, 16)]);
     }
 }

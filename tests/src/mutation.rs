@@ -1,0 +1,110 @@
+//! Which mutants of the engine the conformance suite and the random campaigns find.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ferroce_hdl::emit::Design;
+use ferroce_hdl::engine;
+use ferroce_sim::mutation::schemata::{Choice, put_into};
+use ferroce_sim::mutation::sites::Mutant;
+use ferroce_sim::verilator::{self, Spec};
+use serde::{Deserialize, Serialize};
+
+use crate::conformance::run::{Outcome, Seeded, Target, run};
+use crate::conformance::{Case, all};
+use crate::quiet::caught;
+use crate::seeded::{CAMPAIGNS, find};
+use crate::world::World;
+
+/// What found a mutant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finder {
+    /// The kind of test.
+    pub net: String,
+    /// The test.
+    pub name: String,
+}
+
+impl Finder {
+    /// A test of this kind.
+    #[must_use]
+    pub fn new(net: &str, name: impl Into<String>) -> Self {
+        Self {
+            net: net.into(),
+            name: name.into(),
+        }
+    }
+
+    /// A case of the conformance suite.
+    #[must_use]
+    pub fn case(name: &str) -> Self {
+        Self::new("conformance cases", name)
+    }
+}
+
+/// An engine with mutants in it.
+pub struct Engines {
+    model: &'static verilator::Model,
+    /// How many each case found.
+    finds: Mutex<BTreeMap<&'static str, u32>>,
+    campaigns: Duration,
+}
+
+impl Engines {
+    /// Builds the engine `design` with `mutants`, which are of its text, and gives the campaigns this time for each.
+    ///
+    /// # Errors
+    /// What Verilator or the compiler says.
+    pub fn build(
+        design: &Design,
+        mutants: &[Mutant],
+        campaigns: Duration,
+    ) -> Result<Self, verilator::Error> {
+        let mut spec = Spec::from(design);
+        put_into(&mut spec, (1..).zip(mutants).map(Choice::of).collect());
+        let model = verilator::build(&spec, &verilator::Options::default())?;
+        Ok(Self {
+            // of one for the life of the process
+            model: Box::leak(Box::new(model)),
+            finds: Mutex::default(),
+            campaigns,
+        })
+    }
+
+    /// What finds the mutant of this number from 1, or the engine as it is with 0; `None` if nothing does.
+    #[must_use]
+    pub fn finder(&self, number: usize) -> Option<Finder> {
+        let target = Target::Seeded(Seeded {
+            model: self.model,
+            number,
+        });
+        let Ok(Ok((card, _))) = caught(|| target.card(World::Hostile)) else {
+            return Some(Finder::case("register FEATURES"));
+        };
+        let fails = |case: &&Case| matches!(run(case, &card, engine::FEATURES), Outcome::Failed(_));
+        if let Some(case) = self.cases().into_iter().find(fails) {
+            *lock(&self.finds).entry(case.name).or_default() += 1;
+            return Some(Finder::case(case.name));
+        }
+        let campaigns: Vec<_> = CAMPAIGNS.iter().collect();
+        let (found, _) = find(target, &campaigns, self.campaigns);
+        found.map(|found| {
+            let name = format!("{}, portion {}", found.campaign, found.seed);
+            Finder::new("random campaigns", name)
+        })
+    }
+
+    /// The suite, with those first that found many.
+    fn cases(&self) -> Vec<&'static Case> {
+        let mut cases: Vec<_> = all().collect();
+        let finds = lock(&self.finds).clone();
+        cases.sort_by_key(|case| Reverse(finds.get(case.name).copied()));
+        cases
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
