@@ -4,11 +4,9 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 use ferroce_hdl::eth::pause_out::PauseOut;
-use ferroce_proto::abi::classes::{CLASSES, PRIORITIES, share};
+use ferroce_proto::abi::classes::{CLASSES, PRIORITIES};
 use ferroce_sim::bench::Bench;
 
-/// Class of each priority.
-const PRIO_CLASS: u64 = 0x3321_1020;
 /// Cycles from a move to the level, and to the classes that are refused.
 const LEVEL_AFTER: usize = 7;
 const REFUSE_AFTER: usize = 6;
@@ -17,18 +15,22 @@ const BACKLOG_SOONER: usize = 3;
 /// Cycles of a millisecond.
 const MILLISECOND: u64 = 250_000;
 
-fn class_of(priority: usize) -> usize {
-    (PRIO_CLASS >> (4 * priority) & 3) as usize
-}
-
 /// What the host says.
 #[derive(Clone, Copy, Default)]
 struct Setup {
+    /// Class of each priority, four bits each.
+    prio_class: u64,
     sends: u64,
     xoff: [u64; 2],
     xon: [u64; 2],
     lossy: [u64; 2],
     storm: u64,
+}
+
+impl Setup {
+    fn class_of(&self, priority: usize) -> usize {
+        (self.prio_class >> (4 * priority) & 3) as usize
+    }
 }
 
 /// A packet in the buffer.
@@ -140,13 +142,14 @@ impl Rig {
     fn drive(&mut self, moves: Moves) {
         let halves = |halves: [u64; 2]| halves[1] << 16 | halves[0];
         let Setup {
+            prio_class,
             sends,
             xoff,
             xon,
             lossy,
             storm,
         } = self.setup;
-        self.set("setup.prio_class", PRIO_CLASS);
+        self.set("setup.prio_class", prio_class);
         self.set("setup.sends", sends);
         self.set("setup.xoff", halves(xoff));
         self.set("setup.xon", halves(xon));
@@ -214,7 +217,7 @@ impl Rig {
             .map(|[beats, packets]| [beats / self.unit, packets]);
         let mut lossless = 0;
         for p in (0..PRIORITIES).filter(sending) {
-            lossless |= 1 << class_of(p);
+            lossless |= 1 << self.setup.class_of(p);
         }
         for (c, [beats, packets]) in held.into_iter().enumerate() {
             let over = beats >= xoff[0] || packets >= xoff[1];
@@ -223,7 +226,7 @@ impl Rig {
                 lossless >> c & 1 == 1 && (over || self.backlog || self.asks[c] && !under);
         }
         for p in 0..PRIORITIES {
-            let wanted = sending(&p) && self.asks[class_of(p)];
+            let wanted = sending(&p) && self.asks[self.setup.class_of(p)];
             if self.stays[p] > 0 {
                 self.stays[p] -= 1;
             } else if wanted != (self.level >> p & 1 == 1) {
@@ -306,6 +309,7 @@ fn levels_and_refusals_follow_what_is_held() {
             let beats = 600 / (64 / lanes);
             let xoff = [rng.u64(1..beats), rng.u64(1..40)];
             let setup = Setup {
+                prio_class: rng.u64(..) & 0x3333_3333,
                 sends: if round % 5 == 4 { 0 } else { rng.u64(..256) },
                 xoff,
                 xon: xoff.map(|most| rng.u64(0..=most)),
@@ -329,48 +333,54 @@ fn levels_and_refusals_follow_what_is_held() {
     }
 }
 
-/// A class of 5 beats that asks from 4 on, for 10 ms.
+/// A beat of a class.
+fn a_beat(class: usize) -> Option<Packet> {
+    let (beats, bare) = (1, false);
+    Some(Packet { class, beats, bare })
+}
+
+/// A priority for each class, which has 5 beats and asks from 4 on, for 10 ms.
 fn storming(rig: &mut Rig) {
     rig.setup = Setup {
-        sends: 1 << 2,
+        prio_class: 0x2310,
+        sends: ALL,
         xoff: [4, 0xffff],
         xon: [2, 0xffff],
         lossy: [0xffff; 2],
         storm: 10,
     };
-    for _ in 0..5 {
-        let packet = Packet {
-            class: class_of(2),
-            beats: 1,
-            bare: false,
-        };
-        rig.pass(Some(packet), [false; 2]);
+    for class in (0..CLASSES).cycle().take(5 * CLASSES) {
+        rig.pass(a_beat(class), [false; 2]);
     }
     rig.wait(20);
-    assert_eq!(rig.get("pause_send"), 1 << 2);
+    assert_eq!(rig.get("pause_send"), ALL);
 }
+
+/// The priorities of [`storming`].
+const ALL: u64 = 0xf;
 
 #[test]
 fn a_storm_ends_by_itself() {
     let mut rig = Rig::new(64);
+    let each = CLASSES as u64;
     storming(&mut rig);
-    rig.wait(9 * MILLISECOND - 100);
+    rig.wait(9 * MILLISECOND - 200);
     assert_eq!((rig.warnings, rig.errors), (0, 0));
     rig.wait(MILLISECOND + 1000);
-    assert_eq!((rig.warnings, rig.errors), (1, 0));
-    assert_eq!(rig.get("pause_send"), 1 << 2);
+    assert_eq!((rig.warnings, rig.errors), (each, 0));
+    assert_eq!(rig.get("pause_send"), ALL);
     rig.wait(MILLISECOND + 100);
-    assert_eq!((rig.warnings, rig.errors), (1, 1));
+    assert_eq!((rig.warnings, rig.errors), (each, each));
     assert_eq!(rig.get("pause_send"), 0);
     // a beat that leaves is not enough: 4 are held
-    rig.pass(None, [true; 2]);
+    (0..CLASSES).for_each(|_| rig.pass(None, [true; 2]));
     rig.wait(100);
     assert_eq!(rig.get("pause_send"), 0);
     // below XON it is over; what comes then asks again
-    (0..3).for_each(|_| rig.pass(None, [true; 2]));
+    (0..3 * CLASSES).for_each(|_| rig.pass(None, [true; 2]));
     rig.wait(100);
     storming(&mut rig);
-    assert_eq!((rig.warnings, rig.errors), (1, 1));
+    assert_eq!((rig.warnings, rig.errors), (each, each));
 }
 
 #[test]
@@ -380,21 +390,13 @@ fn what_leaves_is_no_storm() {
     rig.setup.storm = 2;
     for _ in 0..8 {
         rig.wait(MILLISECOND);
-        let packet = Packet {
-            class: class_of(2),
-            beats: 1,
-            bare: false,
-        };
-        rig.pass(Some(packet), [true, false]);
-        assert_eq!(rig.get("pause_send"), 1 << 2);
+        for class in 0..CLASSES {
+            rig.pass(a_beat(class), [true, false]);
+        }
+        assert_eq!(rig.get("pause_send"), ALL);
     }
     assert_eq!(rig.errors, 0);
     rig.setup.storm = 0;
     rig.wait(4 * MILLISECOND);
-    assert_eq!((rig.get("pause_send"), rig.errors), (1 << 2, 0));
-}
-
-#[test]
-fn a_share_has_units_and_packets() {
-    assert_eq!(share(0x1234, 0x5678), 0x5678_1234);
+    assert_eq!((rig.get("pause_send"), rig.errors), (ALL, 0));
 }

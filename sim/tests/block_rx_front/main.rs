@@ -12,6 +12,7 @@ mod pauses;
 mod ports;
 
 use bench::{Front, LOG_PACKETS, Width};
+use ferroce_hdl::eth::gid_table::GID_ENTRIES;
 use ferroce_hdl::eth::rx_front::RxFront;
 use ferroce_proto::wire::{Gid, Opcode, icrc};
 use filter::Outcome;
@@ -271,7 +272,11 @@ fn addresses() {
             (31, true, true, Some(15)),
             (15, false, false, None),
         ];
-        for (index, valid, ipv6, entry) in fates {
+        let alone = (0..GID_ENTRIES as u8).flat_map(|index| {
+            let there = (index, true, false, Some(index));
+            [there, (index, false, false, None)]
+        });
+        for (index, valid, ipv6, entry) in fates.into_iter().chain(alone) {
             front.write_gid(index, address, valid, ipv6);
             match front.send(&frame, false) {
                 Outcome::Good(_, found) => assert_eq!(Some(found), entry),

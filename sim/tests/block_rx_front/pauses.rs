@@ -256,3 +256,8 @@ fn without_a_class_that_sends_pauses_all_have_all() {
     front.monitor.stalled = false;
     front.finish();
 }
+
+#[test]
+fn a_share_has_units_and_packets() {
+    assert_eq!(share(0x1234, 0x5678), 0x5678_1234);
+}

@@ -2,6 +2,7 @@
 
 mod benches;
 mod kept;
+mod proof;
 mod record;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -20,7 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::benches::Benches;
 use self::kept::Kept;
-use self::record::{RECORD, Record, Tally, filled};
+use self::record::{EQUAL, RECORD, Record, Tally, filled};
 use crate::dut::Engine;
 use crate::report::{self, Figure, Report};
 use crate::{Usage, tools};
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         false => (args.dut.width(), args.seed, args.sample.into()),
     };
     let file = args.report.open()?;
-    tools::ensure_present(tools::ENGINE)?;
+    tools::ensure_present(&[tools::ENGINE, &[tools::YOSYS]].concat())?;
     let design = builds::verilog(width).map_err(anyhow::Error::msg)?;
     let asked: Vec<_> = args.names.iter().map(String::as_str).collect();
     let all = sites::mutants(&design.source(), &asked);
@@ -116,11 +117,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.write {
         record.store()?;
     }
-    let Tally { tried, found } = record.totals();
-    let figures = vec![
-        Figure::new("tried", u64::from(tried), "mutants"),
-        Figure::new("found", u64::from(found), "mutants"),
-    ];
+    let Tally {
+        tried,
+        found,
+        equal,
+    } = record.totals();
+    let counts = [("tried", tried), ("found", found), ("equal", equal)];
+    let figure = |(name, count): (&str, u32)| Figure::new(name, u64::from(count), "mutants");
+    let figures = counts.into_iter().map(figure).collect();
     let open = record.survivors.iter().filter(|s| s.why.is_empty()).count();
     file.write(&Report::new(open == 0, seed, figures))?;
     ensure!(
@@ -142,12 +146,20 @@ fn try_all(
     let time = Duration::from_secs(args.seconds);
     let engines = (!args.benches).then(|| Engines::build(design, mutants, time));
     let engines = engines.transpose()?;
+    let source = design.source();
+    let is_equal = |number: usize| match number.checked_sub(1) {
+        Some(mutant) => proof::is_equal(&source, &mutants[mutant]),
+        None => Ok(false),
+    };
     let bar = bar(mutants.len() as u64, "mutants");
     let finder = |number: usize| -> Result<_> {
         let found = match kept.of(number) {
             Some(found) => found,
             None => {
                 let mut found = benches.finder(number)?;
+                if found.is_none() && is_equal(number)? {
+                    found = Some(Finder::new(EQUAL, "Yosys"));
+                }
                 if let (None, Some(engines)) = (&found, &engines) {
                     found = engines.finder(number);
                 }
@@ -177,8 +189,16 @@ fn try_all(
 }
 
 fn table(record: &Record) -> String {
-    let row = |name: &str, t: Tally| format!("{name:<24} {:>6} {:>6}\n", t.tried, t.found);
-    let mut text = format!("{:<24} {:>6} {:>6}\n", "block", "tried", "found");
+    let row = |name: &str,
+               Tally {
+                   tried,
+                   found,
+                   equal,
+               }| { format!("{name:<32} {tried:>6} {found:>6} {equal:>6}\n") };
+    let mut text = format!(
+        "{:<32} {:>6} {:>6} {:>6}\n",
+        "block", "tried", "found", "equal"
+    );
     text.extend(record.blocks.iter().map(|(name, &tally)| row(name, tally)));
     text + &row("all", record.totals())
 }
