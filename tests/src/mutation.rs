@@ -13,9 +13,9 @@ use ferroce_sim::verilator::{self, Spec};
 use serde::{Deserialize, Serialize};
 
 use crate::conformance::run::{Outcome, Seeded, Target, run};
-use crate::conformance::{Case, all};
+use crate::conformance::{Case, SLOW, all};
 use crate::quiet::caught;
-use crate::seeded::{CAMPAIGNS, find};
+use crate::seeded::{CAMPAIGNS, Found, find};
 use crate::world::World;
 
 /// What found a mutant.
@@ -83,24 +83,27 @@ impl Engines {
         let Ok(Ok((card, _))) = caught(|| target.card(World::Hostile)) else {
             return Some(Finder::case("register FEATURES"));
         };
-        let fails = |case: &&Case| matches!(run(case, &card, engine::FEATURES), Outcome::Failed(_));
-        if let Some(case) = self.cases().into_iter().find(fails) {
-            *lock(&self.finds).entry(case.name).or_default() += 1;
-            return Some(Finder::case(case.name));
-        }
+        // minutes of the suite behind minutes of the campaigns
         let campaigns: Vec<_> = CAMPAIGNS.iter().collect();
         let (found, _) = find(target, &campaigns, self.campaigns);
-        found.map(|found| {
-            let name = format!("{}, portion {}", found.campaign, found.seed);
-            Finder::new("random campaigns", name)
-        })
+        if let Some(Found { campaign, seed, .. }) = found {
+            let name = format!("{campaign}, portion {seed}");
+            return Some(Finder::new("random campaigns", name));
+        }
+        let fails = |case: &&Case| matches!(run(case, &card, engine::FEATURES), Outcome::Failed(_));
+        let case = self.cases().into_iter().find(fails)?;
+        *lock(&self.finds).entry(case.name).or_default() += 1;
+        Some(Finder::case(case.name))
     }
 
-    /// The suite, with those first that found many.
+    /// The suite, with those first that found many, and last those that take long.
     fn cases(&self) -> Vec<&'static Case> {
         let mut cases: Vec<_> = all().collect();
         let finds = lock(&self.finds).clone();
-        cases.sort_by_key(|case| Reverse(finds.get(case.name).copied()));
+        cases.sort_by_key(|case| {
+            let found = finds.get(case.name).copied();
+            (Reverse(found), SLOW.contains(&case.name))
+        });
         cases
     }
 }

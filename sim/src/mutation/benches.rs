@@ -91,14 +91,19 @@ pub(crate) fn put_listed(spec: &mut Spec) {
         .map(|((block, ..), _)| block.as_str())
         .collect();
     let own = sites::mutants(&spec.source, &blocks);
-    let numbers: BTreeMap<_, _> = listed.iter().zip(1..).collect();
+    // a mutant in two sizes of a block has two numbers
+    let mut numbers = BTreeMap::<_, Vec<usize>>::new();
+    for (key, number) in listed.iter().zip(1..) {
+        numbers.entry(key).or_default().push(number);
+    }
     let mut met = Vec::new();
-    let choices = own.iter().zip(keys(&own)).filter_map(|(mutant, key)| {
-        let number = *numbers.get(&key)?;
-        met.push(number);
-        Some(Choice::of((number, mutant)))
-    });
-    let choices: Vec<_> = choices.collect();
+    let mut choices = Vec::new();
+    for (mutant, key) in own.iter().zip(keys(&own)) {
+        for &number in numbers.get(&key).into_iter().flatten() {
+            met.push(number);
+            choices.push(Choice::of((number, mutant)));
+        }
+    }
     if !choices.is_empty() {
         put_into(spec, choices);
     }

@@ -93,8 +93,9 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     /// What a line here can become, and the expression alone.
     fn changes(&self, line: &str, scope: &Scope<'_>) -> Vec<(String, String)> {
-        // A declaration of a constant is no logic.
-        let is_logic = line.trim_start().starts_with("assign ") || self.depth > 0;
+        // A declaration of a constant is no logic, nor is an assertion.
+        let assigned = line.trim_start().strip_prefix("assign ");
+        let is_logic = assigned.is_some_and(|rest| !rest.starts_with("broken_")) || self.depth > 0;
         let site = Site::of(line).filter(|_| is_logic);
         let Some(site) = site else { return vec![] };
         let expressions = match (self.is_clocked, site.target) {
@@ -209,6 +210,7 @@ module ferroce_a_q8 (
         end
     end
     assign d[1:0] = o[Record_c +: 4] ^ (a <= b);
+    assign broken_1 = !a;
 endmodule
 module ferroce_a_b (
 );

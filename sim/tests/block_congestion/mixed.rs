@@ -41,6 +41,7 @@ struct Rig {
     feedback: [Input; 5],
     tick: Input,
     watched: [Output; 5],
+    ready: Output,
     params: Params,
     swift: SwiftParams,
     references: Vec<Reference>,
@@ -65,21 +66,17 @@ impl Rig {
         ];
         let outputs = ["paced_valid", "paced_qpn", "paced", "gap", "window"];
         let zeros = [input("order_valid"), input("feedback.valid"), input("tick")];
-        let (ready, m_ready) = (dut.output("ready").unwrap(), input("m_ready"));
-        let fresh = Reference {
-            dcqcn: Dcqcn::new(params, LINE),
-            swift: None,
-            limit: None,
-        };
+        let m_ready = input("m_ready");
         let mut rig = Self {
             events: StreamSource::new(dut, "events", Pauses::NONE).unwrap(),
             limits: StreamSource::new(dut, "limits", Pauses::NONE).unwrap(),
             feedback: fields.map(|field| input(&format!("feedback.{field}"))),
             tick: input("tick"),
             watched: outputs.map(|name| dut.output(name).unwrap()),
+            ready: dut.output("ready").unwrap(),
             params,
             swift,
-            references: vec![fresh; QPS],
+            references: Vec::new(),
             paces: [(0, 0); QPS],
             us: 0,
             bench,
@@ -88,12 +85,25 @@ impl Rig {
             rig.bench.dut_mut().set(input, 0);
         }
         rig.bench.dut_mut().set(m_ready, 1);
-        rig.bench.reset(&mut [&mut rig.events, &mut rig.limits]);
-        while !rig.bench.dut().is_set(ready) {
-            rig.cycle();
-        }
+        rig.reset();
         rig.settle();
         rig
+    }
+
+    /// Reset, of the references too: no event came for any queue pair.
+    fn reset(&mut self) {
+        let fresh = Reference {
+            dcqcn: Dcqcn::new(self.params, LINE),
+            swift: None,
+            limit: None,
+        };
+        self.references = vec![fresh; QPS];
+        self.paces = [(0, 0); QPS];
+        self.us = 0;
+        self.bench.reset(&mut [&mut self.events, &mut self.limits]);
+        while !self.bench.dut().is_set(self.ready) {
+            self.cycle();
+        }
     }
 
     fn cycle(&mut self) {
@@ -278,5 +288,29 @@ fn a_reset_comes_behind_what_was_before() {
         };
         rig.settle();
         rig.check();
+    }
+}
+
+/// An event is under way somewhere in the block when the reset comes: nothing of it is there behind the reset.
+#[test]
+fn a_reset_forgets_what_is_under_way() {
+    let params = Params {
+        rate_reduce_monitor_period: 0,
+        ..Params::default()
+    };
+    // a queue pair becomes Swift's and has a window, or is slowed at once
+    for (kind, packet) in [(Kind::Reset, 5), (Kind::Cnp, 0)] {
+        let mut rig = Rig::new(params, SwiftParams::default());
+        for cycles in 1..=100 {
+            rig.event(kind, 3, 0, packet);
+            for _ in 0..cycles {
+                rig.cycle();
+            }
+            rig.reset();
+            rig.check();
+        }
+        rig.event(kind, 3, 0, packet);
+        rig.check();
+        assert_ne!(rig.paces[3], (0, 0), "{kind:?} counts without a reset");
     }
 }

@@ -111,6 +111,20 @@ fn keeps<const Q: usize, const W: usize>(size: u32, cycles: u64) {
     }
 }
 
+/// The scheduler compares the gap of each with its rate, and the span with the gap.
+#[test]
+fn gap_and_span_of_rates_of_20_bits() {
+    let mut rig = Rig::new::<4, 4>(false);
+    for log in 0..20 {
+        let least = 1_u32 << log;
+        let between = rig.bench.rng().u32(least..2 * least);
+        for rate in [least, between, 2 * least - 1] {
+            rig.set_rate(3, Some(rate));
+        }
+    }
+    rig.set_rate(3, None);
+}
+
 #[test]
 fn sixteen_rates_of_all_sizes() {
     keeps::<4, 6>(8192, 400_000);

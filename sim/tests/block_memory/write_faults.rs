@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fastrand::Rng;
 use ferroce_hdl::memory::write_faults::WriteFaults;
-use ferroce_sim::bench::{Bench, StreamSink};
+use ferroce_sim::bench::{Agent, Bench, StreamSink};
 use ferroce_sim::random::Pauses;
+use ferroce_sim::verilator::{Dut, Output};
 
 const Q: usize = 4;
 /// Cycles from a response to its mark.
@@ -19,9 +20,31 @@ struct Owner {
     end: u16,
 }
 
+/// Whether `faulted` says of a cycle that a report left.
+struct Moved {
+    output: Output,
+    now: bool,
+}
+
+impl Agent for Moved {
+    fn drive(&mut self, _: &mut Dut, _: &mut Rng) {}
+
+    fn observe(&mut self, dut: &Dut, _: u64) -> Result<(), String> {
+        self.now = dut.is_set(self.output);
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<String> {
+        None
+    }
+
+    fn reset(&mut self, _: &mut Dut) {}
+}
+
 struct Faults {
     bench: Bench,
     failed: StreamSink,
+    moved: Moved,
     done: u16,
     /// Bursts that have no response.
     open: VecDeque<u16>,
@@ -36,9 +59,12 @@ impl Faults {
     fn new() -> Self {
         let bench = Bench::of(WriteFaults::<Q>::default).expect("the block builds");
         let failed = StreamSink::new(bench.dut(), "failed", Pauses::new(0.5, 4)).unwrap();
+        let output = bench.dut().output("faulted.moved").unwrap();
+        let moved = Moved { output, now: false };
         let mut faults = Self {
             bench,
             failed,
+            moved,
             done: 0xfff0,
             open: VecDeque::new(),
             owners: VecDeque::new(),
@@ -77,8 +103,10 @@ impl Faults {
     }
 
     fn step(&mut self) {
-        let result = self.bench.step(&mut [&mut self.failed]);
+        let before = self.failed.count();
+        let result = self.bench.step(&mut [&mut self.failed, &mut self.moved]);
         result.unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(self.moved.now, self.failed.count() > before, "what left");
         while let Some((_, item)) = self.failed.pop() {
             assert_eq!(Some(item.get("qpn")), self.reports.pop_front());
             assert_eq!(item.get("response"), 0);
@@ -135,7 +163,9 @@ impl Faults {
     fn check_marks(&mut self) {
         (0..10).for_each(|_| self.step());
         // those that a command waits for
-        assert_eq!(self.get("faulted") >> 2, self.reports.len() as u64);
+        let waiting = self.reports.len() as u64;
+        assert_eq!(self.get("faulted.level"), waiting);
+        assert_eq!(self.get("faulted.busy"), u64::from(waiting > 0));
         for qpn in 0..1 << Q {
             let found = self.marks_of(qpn);
             let expected = [false, true].map(|r| self.marks.get(&(qpn, r)).map(|m| m.0));

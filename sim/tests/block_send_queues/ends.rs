@@ -62,6 +62,41 @@ fn a_message_that_succeeded_has_no_syndrome() {
     assert!(succeeded > 0);
 }
 
+/// The syndrome of a completion is that of the NAK behind its failure, else 0: retries that are used up have none.
+#[test]
+fn retries_that_are_used_up_have_no_syndrome() {
+    let ctx = SqCtx {
+        retry_cnt: 0,
+        ..ctx()
+    };
+    let mut rig = rig(Wire::default());
+    rig.open(1, ctx, 100);
+    post_all(&mut rig, &[send(10)]);
+    rig.finish(3000);
+    // behind an acknowledgement, which has a syndrome too
+    rig.wire.no_answer = true;
+    post_all(&mut rig, &[send(10)]);
+    rig.finish(5000);
+    assert_eq!(rig.done(1), [(0, 0), (1, status::RETRY_EXC_ERR)]);
+    assert_eq!(rig.qps[1].done[1].syndrome, 0);
+    // and behind a life that ended with a NAK
+    rig.wire = Wire {
+        refuse: Some((0, 0x62)),
+        ..Wire::default()
+    };
+    rig.reopen(1, ctx, 200);
+    post_all(&mut rig, &[send(10)]);
+    rig.finish(3000);
+    assert_eq!(rig.done(1), [(0, status::REM_ACCESS_ERR)]);
+    assert_eq!(rig.qps[1].done[0].syndrome, 0x62);
+    rig.wire.no_answer = true;
+    rig.reopen(1, ctx, 300);
+    post_all(&mut rig, &[send(10)]);
+    rig.finish(5000);
+    assert_eq!(rig.done(1), [(0, status::RETRY_EXC_ERR)]);
+    assert_eq!(rig.qps[1].done[0].syndrome, 0);
+}
+
 #[test]
 fn the_cause_is_kept_until_the_flush() {
     let mut rig = rig(Wire {
@@ -199,6 +234,31 @@ fn the_longest_message_is_flushed_too() {
     rig.modify(1, state::ERR, None);
     rig.run(30_000);
     assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED)]);
+}
+
+/// A message that was sent in part completes with what was sent: its slot is the host's then, and only what stands behind it
+/// is read to be flushed.
+#[test]
+fn a_message_sent_in_part_is_not_read_again_to_be_flushed() {
+    let mut rig = rig(Wire {
+        no_answer: true,
+        ..Wire::default()
+    });
+    let ctx = SqCtx {
+        window: 4,
+        timeout: 0,
+        ..ctx()
+    };
+    rig.open(1, ctx, 100);
+    post_all(&mut rig, &[send(2560), send(10), send(10)]);
+    rig.run(900);
+    let granted: u32 = rig.qps[1].parts.iter().map(|part| part.3).sum();
+    assert_eq!(granted, 4);
+    let before = rig.places_read(1).len();
+    rig.modify(1, state::ERR, None);
+    rig.run(600);
+    assert_eq!(rig.done(1), [(0, FLUSHED), (1, FLUSHED), (2, FLUSHED)]);
+    assert_eq!(rig.places_read(1)[before..], [1, 2]);
 }
 
 /// Each command to SQD has its event, however many wait behind completions that do not leave.

@@ -6,6 +6,7 @@ mod ends;
 mod long;
 mod merged;
 mod rig;
+mod timers;
 mod unreliable;
 
 use ferroce_proto::abi::qpc::SqCtx;

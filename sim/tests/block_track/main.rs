@@ -1,4 +1,5 @@
 //! What decides on responses and brings placements into order, as Verilog, against the rules in plain Rust.
+mod activity;
 mod order;
 mod random;
 mod reference;

@@ -7,7 +7,7 @@ use ferroce_hdl::transport::requester::track::Track;
 use ferroce_proto::abi::qpc::SqCtx;
 use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
-use ferroce_sim::verilator::{Dut, Input};
+use ferroce_sim::verilator::{Dut, Input, Output};
 
 use super::reference::{Issue, Outcome, QueuePair, Response};
 
@@ -67,6 +67,29 @@ impl Agent for Control {
     }
 }
 
+/// Records when the block is busy.
+struct Watch {
+    busy: Output,
+    cycles: Vec<u64>,
+}
+
+impl Agent for Watch {
+    fn drive(&mut self, _: &mut Dut, _: &mut Rng) {}
+
+    fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
+        if dut.is_set(self.busy) {
+            self.cycles.push(cycle);
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<String> {
+        None
+    }
+
+    fn reset(&mut self, _: &mut Dut) {}
+}
+
 pub(crate) struct Rig {
     pub(crate) bench: Bench,
     responses: StreamSource,
@@ -74,6 +97,7 @@ pub(crate) struct Rig {
     control: Control,
     places: StreamSink,
     reads: StreamSink,
+    watch: Watch,
     pub(crate) qps: Vec<QueuePair>,
     /// Placements of responses to come, in the order of the packets.
     expected: VecDeque<Item>,
@@ -101,6 +125,10 @@ impl Rig {
             },
             places: StreamSink::new(dut, "m", back).unwrap(),
             reads: StreamSink::new(dut, "reads", back).unwrap(),
+            watch: Watch {
+                busy: dut.output("activity.busy").unwrap(),
+                cycles: vec![],
+            },
             qps: (0..QPS).map(|_| QueuePair::default()).collect(),
             expected: VecDeque::new(),
             closing: vec![0; QPS],
@@ -156,8 +184,14 @@ impl Rig {
                 &mut self.control,
                 &mut self.places,
                 &mut self.reads,
+                &mut self.watch,
             ],
         )
+    }
+
+    /// Cycles since the last call in which the block was busy.
+    pub(crate) fn busy_cycles(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.watch.cycles)
     }
 
     pub(crate) fn issue(&mut self, qpn: usize, issue: Issue) {

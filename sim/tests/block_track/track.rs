@@ -55,7 +55,7 @@ pub(crate) fn ack(psn: u32, syndrome: u8) -> Response {
 }
 
 /// A rig whose queue pair 3 has an MTU of 1024 and a ring of 16 slots.
-fn rig() -> Rig {
+pub(crate) fn rig() -> Rig {
     let mut rig = Rig::new(Pauses::NONE, Pauses::NONE);
     let ctx = SqCtx {
         mtu: 3,

@@ -188,6 +188,26 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
 /// Cases of a million cycles. The suite goes without those that are not named; coverage and the slow tests do not.
 pub const LONG_LIVES: &[Case] = long::CASES;
 
+/// Cases that take longest: the narrow engine takes less time for them.
+pub const SLOW: [&str; 16] = [
+    "any_request_lost",
+    "bind_and_loss",
+    "every_opcode_after_every_start",
+    "pause_amid_a_frame",
+    "pause_for_ever",
+    "pause_in_each_life",
+    "pause_in_turns",
+    "pause_sent_in_a_storm",
+    "rate_limit_beside_another",
+    "rate_limit_beside_doorbells",
+    "rate_limit_of_what_is_sent_again",
+    "rate_rises_again",
+    "rate_with_a_whole_alpha",
+    "reads_beside_receives",
+    "response_rate_after_a_cnp",
+    "swift_is_chosen_by_an_image",
+];
+
 /// The cases whose name contains `part`; those of [`LONG_LIVES`] only if it says something.
 pub fn named(part: &str) -> impl Iterator<Item = &'static Case> {
     let long = LONG_LIVES.iter().filter(move |_| !part.is_empty());

@@ -3,7 +3,7 @@
 mod defects;
 
 use ferroce_tests::conformance::run::{Outcome, Report, Target, suite, suite_of};
-use ferroce_tests::conformance::{Case, LONG_LIVES, all, table};
+use ferroce_tests::conformance::{Case, LONG_LIVES, SLOW, all, table};
 use ferroce_tests::world::World;
 
 /// Runs all cases on a target, an engine in the world by the place of the case, and prints the table.
@@ -11,29 +11,9 @@ fn run(target: Target, around: impl Fn(usize) -> World + Sync) {
     passes(suite(&[target], "", false, around).expect("the engine builds"));
 }
 
-/// Cases that take longest: the narrow engine takes less time for them.
-const LONG: [&str; 16] = [
-    "any_request_lost",
-    "bind_and_loss",
-    "every_opcode_after_every_start",
-    "pause_amid_a_frame",
-    "pause_for_ever",
-    "pause_in_each_life",
-    "pause_in_turns",
-    "pause_sent_in_a_storm",
-    "rate_limit_beside_another",
-    "rate_limit_beside_doorbells",
-    "rate_limit_of_what_is_sent_again",
-    "rate_rises_again",
-    "rate_with_a_whole_alpha",
-    "reads_beside_receives",
-    "response_rate_after_a_cnp",
-    "swift_is_chosen_by_an_image",
-];
-
-/// Runs every second case; those of [`LONG`] all on the narrow engine.
+/// Runs every second case; those of [`SLOW`] all on the narrow engine.
 fn run_half(width: usize, around: impl Fn(usize) -> World + Sync) {
-    let is_here = |(place, case): &(usize, &Case)| match LONG.contains(&case.name) {
+    let is_here = |(place, case): &(usize, &Case)| match SLOW.contains(&case.name) {
         true => width == 64,
         false => (place % 2 == 0) == (width == 512),
     };
@@ -103,7 +83,7 @@ fn names_are_those_of_one_case() {
     names.dedup();
     assert_eq!(names.len(), count, "a name stands for two cases");
     assert!(count >= 120, "{count} cases");
-    for name in LONG {
+    for name in SLOW {
         assert!(names.contains(&name), "no case is named {name}");
     }
 }

@@ -9,6 +9,12 @@ use ferroce_sim::verilator::{Dut, Field, Input, Output};
 
 use super::SLOT;
 
+/// Log2 of the bytes that leave in less than 1024 cycles at this gap, 0 at least; also where nothing limits them.
+fn span_of(gap: u64) -> u64 {
+    let bytes = ((1_u64 << 30) - 1).checked_div(gap);
+    bytes.and_then(u64::checked_ilog2).unwrap_or(0).into()
+}
+
 /// An order.
 #[derive(Clone, Copy)]
 pub(super) struct Order {
@@ -55,6 +61,8 @@ pub(super) struct Scheduler {
     pub(super) paced_valid: Output,
     pub(super) paced_qpn: Output,
     pub(super) paced: Output,
+    pub(super) gap: Output,
+    pub(super) span: Output,
     /// Rates on their way.
     pub(super) rates: VecDeque<Option<u32>>,
     pub(super) queues: Vec<Queue>,
@@ -97,6 +105,8 @@ impl Scheduler {
             paced_valid: dut.output("paced_valid").unwrap(),
             paced_qpn: dut.output("paced_qpn").unwrap(),
             paced: dut.output("paced").unwrap(),
+            gap: dut.output("gap").unwrap(),
+            span: dut.output("span").unwrap(),
             rates: VecDeque::new(),
             queues: vec![Queue::default(); queues],
             grants: BTreeMap::new(),
@@ -135,9 +145,18 @@ impl Agent for Scheduler {
     }
 
     fn observe(&mut self, dut: &Dut, cycle: u64) -> Result<(), String> {
+        // one belongs to the other in every cycle
+        let (gap, span) = (dut.get(self.gap), dut.get(self.span));
+        if span != span_of(gap) {
+            return Err(format!("a gap of {gap} has the span {span}"));
+        }
         if dut.is_set(self.paced_valid) {
             let qpn = dut.get(self.paced_qpn) as usize;
             let rate = self.rates.pop_front().expect("a rate update");
+            // a byte at 1 Mb/s takes 2000 cycles
+            if gap != rate.map_or(0, |rate| (2000 << 20) / u64::from(rate)) {
+                return Err(format!("queue pair {qpn} has a gap of {gap} at {rate:?}"));
+            }
             if dut.is_set(self.paced) != rate.is_some() {
                 return Err(format!("queue pair {qpn} has the rate {rate:?}"));
             }

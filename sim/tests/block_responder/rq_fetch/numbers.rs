@@ -9,10 +9,11 @@ use super::{Q, Run, Shared, uneven};
 fn random_shared<const W: usize>(idle: Pauses, back: Pauses, delay: u64, pause: f64) {
     let mut run = Run::new::<W>(idle, back, delay, pause);
     let mut rng = run.bench.rng().clone();
+    // one for each size of WQE
     let queues: Vec<_> = (0..4)
-        .map(|_| {
+        .map(|stride| {
             let (base, numbers) = (rng.u64(..1 << 57) << 6, rng.u64(..1 << 57) << 6);
-            (base, numbers, rng.u64(..16), rng.u64(..4))
+            (base, numbers, rng.u64(..16), stride)
         })
         .collect();
     let mut taken = [0; 4];
@@ -74,6 +75,29 @@ const SHARED: Shared = Shared {
     list: true,
     numbered: false,
 };
+
+/// WQEs of each size stand at the places that their numbers say, in queues of each length.
+#[test]
+fn each_size_of_wqe_stands_at_its_number() {
+    let mut run = Run::new::<512>(Pauses::NONE, Pauses::NONE, 20, 0.0);
+    let mut taken = 0;
+    for stride in 0..4 {
+        for log in 0..16 {
+            for qpn in 0..8 {
+                run.push_shared(Shared {
+                    qpn,
+                    takes: Some(0x8000 + 2 * taken),
+                    log,
+                    stride,
+                    numbered: true,
+                    ..SHARED
+                });
+                taken += 1;
+            }
+        }
+    }
+    run.finish();
+}
 
 /// The packets of a message, a slot a cycle; a WQE of its own for each packet, one in two cycles, as each is two reads.
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use ferroce_hdl::transport::requester::event::SqEventKind;
-use ferroce_proto::abi::qpc::SqCtx;
+use ferroce_proto::abi::qpc::{SqCtx, state};
 use ferroce_proto::abi::wqe::SendWqe;
 use ferroce_sim::bench::{Agent, Item};
 use ferroce_sim::verilator::Dut;
@@ -21,6 +21,8 @@ pub(crate) struct Memory {
     latency: u64,
     slots: BTreeMap<u64, [u8; 64]>,
     queue: VecDeque<(u64, [u8; 64], bool)>,
+    /// Addresses of the slots that were read.
+    reads: Vec<u64>,
     cycle: u64,
 }
 
@@ -30,12 +32,14 @@ impl Memory {
             latency,
             slots: BTreeMap::new(),
             queue: VecDeque::new(),
+            reads: Vec::new(),
             cycle: 0,
         }
     }
 
     pub(super) fn read(&mut self, addr: u64, len: u64) {
         for i in 0..len / 64 {
+            self.reads.push(addr + 64 * i);
             let slot = self.slots.get(&(addr + 64 * i));
             let slot = *slot.expect("a slot that was posted");
             self.queue
@@ -102,6 +106,17 @@ impl Rig {
         self.run(20);
     }
 
+    /// Takes queue pair `qpn` through RESET to RTS: a new life.
+    pub(crate) fn reopen(&mut self, qpn: u64, ctx: SqCtx, psn: u32) {
+        self.modify(qpn, state::RESET, Some(psn));
+        self.run(50);
+        // RESET leaves the producer index as it is
+        self.ring_at(qpn, 0);
+        self.run(50);
+        self.failures.retain(|failure| failure.qpn != qpn);
+        self.open(qpn, ctx, psn);
+    }
+
     /// Sets the state of the send queue, `reset` to start afresh with this PSN.
     pub(crate) fn modify(&mut self, qpn: u64, state: u8, reset: Option<u32>) {
         let item = self.command.item();
@@ -137,6 +152,17 @@ impl Rig {
     /// Of the packets that are granted and have not left only the first `count` leave.
     pub(crate) fn leave_only(&mut self, count: usize) {
         self.left.truncate(count);
+    }
+
+    /// Slots of `qpn` that were read, by their places in the ring.
+    pub(crate) fn places_read(&self, qpn: u64) -> Vec<u64> {
+        let SqCtx {
+            sq_base, sq_log, ..
+        } = self.qps[qpn as usize].ctx;
+        let ring = sq_base..sq_base + (64 << sq_log);
+        let reads = self.memory.reads.iter().copied();
+        let own = reads.filter(|addr| ring.contains(addr));
+        own.map(|addr| (addr - sq_base) / 64).collect()
     }
 
     /// Slots of the ring that hold nothing the queue pair may still read.

@@ -109,8 +109,10 @@ impl Benches {
         let has = |test: &&Test| test.has.contains(&number);
         let mut tests: Vec<_> = self.tests.iter().filter(has).collect();
         // a design with few of the mutants is small, so it is the block's own
-        tests.sort_by_key(|test| (Reverse(test.finds.load(Ordering::Relaxed)), test.has.len()));
-        for test in tests.into_iter().take(MOST) {
+        tests.sort_by_key(|test| test.has.len());
+        tests.truncate(MOST);
+        tests.sort_by_key(|test| Reverse(test.finds.load(Ordering::Relaxed)));
+        for test in tests {
             let mut command = self.command(test.binary, &test.name);
             command.env("FERROCE_MUTANT", number.to_string());
             let status = command.status().context("a test cannot be started")?;

@@ -132,8 +132,9 @@ impl Record {
              The emitted Verilog of the engine, {width} bits wide, is broken in one place at a time: an operator is another one, \
              a negation is missing, a condition always holds or never, a constant is one more, the top bit of a sum is gone, \
              a field is 0 or its neighbour, an assignment is not made, reset leaves a register as it is. \
-             The sample is of {possible} possible mutants, seed {seed}. Each meets the benches of its block; if they pass, Yosys \
-             tries to prove that nothing differs in a cycle of its block; if that fails, it meets the conformance suite in a hostile world; if that passes, the random campaigns ([reliability](reliability.md)).\n\n\
+             The sample is of {possible} possible mutants, seed {seed}. Each meets benches of its block; if they pass, Yosys \
+             tries to prove that nothing differs in a cycle of the block; then it meets the random campaigns \
+             ([reliability](reliability.md)), and the conformance suite in a hostile world.\n\n\
              **{found} of {tried} mutants were found**; of {equal} more Yosys proves that nothing differs.\n\n| by | found |\n|---|---:|\n",
             width = self.width,
             possible = self.possible,
