@@ -152,6 +152,11 @@ fn queues_of_block_ram() {
 }
 
 #[test]
+fn queues_of_ultra_ram() {
+    holds(9, || Fifo::<Bits<24>, 3>::new(Style::Ultra));
+}
+
+#[test]
 fn register_stages_of_lut_ram() {
     holds(2, SkidRam::<Bits<24>>::default);
     holds(2, SkidRam::<Bits<2>>::default);

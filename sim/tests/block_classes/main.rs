@@ -12,6 +12,7 @@ mod port;
 mod ports;
 mod rig;
 mod share;
+mod stops;
 
 use ferroce_hdl::egress::{CLASSES, QUEUES};
 use ferroce_sim::random::Chance;
@@ -192,6 +193,23 @@ fn one_to_a_hundred() {
             "{} of {most} bytes",
             rig.ends.waited[0]
         );
+        rig.drain();
+    }
+}
+
+/// Whichever queue has the least weight: a frame of it costs many rounds, and the others send short ones meanwhile.
+#[test]
+fn the_least_share_of_each_queue() {
+    for least in 0..CLASSES {
+        let mut rig = Rig::new(512);
+        rig.ends.ready = Chance::new(0.78);
+        rig.ends.weights = [4, 4, 4, 4, 0, 0, 0, 0];
+        rig.ends.weights[least] = 1;
+        rig.ends.loads[..CLASSES].fill(Load::full(62, 62));
+        rig.ends.loads[least] = Load::full(1000, 1000);
+        backlog(&mut rig);
+        rig.run(30_000);
+        assert_shares(&rig, &[0, 1, 2, 3]);
         rig.drain();
     }
 }

@@ -304,3 +304,42 @@ fn orders_wait_while_no_start_is_taken() {
     rig.run(1000);
     assert!(rig.scheduler.queues.iter().all(|queue| queue.releases == 1));
 }
+
+/// Grants in consecutive cycles; whether 32 of them wait at once.
+fn crowds(rig: &mut Rig, grants: impl Iterator<Item = (u16, u32)>) -> bool {
+    let crowded = rig.bench.dut().output("crowded").unwrap();
+    for (qpn, bytes) in grants {
+        rig.scheduler.push(qpn, bytes, false);
+    }
+    let mut crowds = false;
+    while !rig.scheduler.orders.is_empty() {
+        rig.cycle();
+        crowds |= rig.bench.dut().is_set(crowded);
+    }
+    crowds
+}
+
+/// However many come one behind the other, of any size, each byte of them counts. Those of two queue pairs in turns wait one by one.
+#[test]
+fn grants_of_one_queue_pair_wait_as_one() {
+    // about half of the largest that an order can say, 2^17 - 1
+    const LARGE: [u32; 8] = [131_071, 1, 65_535, 65_535, 65_536, 65_535, 131_071, 65_535];
+    let mut rig = Rig::new::<4, 6>(false);
+    rig.scheduler.endless = false;
+    rig.set_rate(7, Some(100_000));
+    for grants in [vec![200; 500], LARGE.to_vec()] {
+        rig.scheduler.push(7, 0, true);
+        rig.run(200);
+        assert!(!rig.scheduler.queues[7].waits);
+        let grants = grants.into_iter().map(|bytes| (7, bytes));
+        assert!(!crowds(&mut rig, grants));
+        rig.run(20);
+        rig.scheduler.push(7, 0, true);
+        let next = rig.scheduler.queues[7].pace.next();
+        rig.run(next - rig.bench.cycle());
+        assert!(rig.scheduler.queues[7].waits);
+        rig.run(SLOT + 100);
+        assert!(!rig.scheduler.queues[7].waits);
+    }
+    assert!(crowds(&mut rig, (0..60).map(|i| (7 + i % 2, 100))));
+}

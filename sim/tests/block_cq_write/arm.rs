@@ -68,6 +68,25 @@ fn solicited_means_solicited_or_failed() {
     assert_eq!(rig.reports.events(3), [3, 0]);
 }
 
+/// The host is told of a solicited entry that it has not taken, whatever a look at its record told since it was written, and
+/// whatever the doorbell of another queue asked for before.
+#[test]
+fn a_look_leaves_solicited_entries_that_the_host_has_not_taken() {
+    for taken in 0..3 {
+        let mut rig = quiet();
+        rig.open(3, 2);
+        rig.arm(9, false, 100);
+        complete(&mut rig, 3, true, 0);
+        complete(&mut rig, 3, true, 0);
+        rig.consume(3, taken);
+        // the ring is half full: this one looks
+        complete(&mut rig, 3, true, 0);
+        rig.arm(3, false, taken);
+        rig.settle();
+        assert_eq!(rig.reports.events(3), [1, 0], "{taken} are taken");
+    }
+}
+
 /// An order for any entry holds until it is met; no order at all changes nothing; both are the stronger.
 #[test]
 fn orders_add_up() {

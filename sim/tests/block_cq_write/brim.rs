@@ -188,3 +188,27 @@ fn a_host_that_keeps_to_its_rings_loses_nothing() {
         assert!(rig.seen.len() > 500, "{} CQEs", rig.seen.len());
     }
 }
+
+/// When as many have left as the level says, what was here has: it is no fewer, and as the inputs take turns about twice as
+/// many at most.
+#[test]
+fn the_level_covers_all_that_waits() {
+    let mut rig = brim(1);
+    rig.recorder.latency = Delay::fixed(1000);
+    rig.consume(1, 1);
+    // receives wait for their payload; in line sends wait behind one that waits for its look
+    rig.issued += 1;
+    (0..40).for_each(|_| _ = rig.push(RECV, 0));
+    (0..61).for_each(|n| _ = rig.push(SEND, u16::from(n == 0)));
+    (0..400).for_each(|_| rig.step());
+    let waiting = rig.pending() as u64;
+    assert_eq!((waiting, rig.recorder.is_reading()), (101, true));
+    let dut = rig.bench.dut();
+    let level = dut.get(dut.output("activity.level").expect("a port"));
+    assert!(
+        (waiting..=2 * waiting + 16).contains(&level),
+        "{level} for {waiting}"
+    );
+    rig.settle();
+    assert_eq!((rig.losses, rig.rings[0].written), (0, 100));
+}

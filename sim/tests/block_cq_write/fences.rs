@@ -1,6 +1,6 @@
 //! Completions that wait: for payload writes, for accesses of peers.
 
-use ferroce_sim::random::Pauses;
+use ferroce_sim::random::{Delay, Pauses};
 
 use super::rig::{OLD, RECV, Rig, SEND};
 use super::uneven;
@@ -145,4 +145,28 @@ fn refused_payload() {
     rig.settle();
     assert!(rig.spoiled.len() == 800 && rig.due_refusals.is_empty());
     assert_eq!(rig.losses, 0);
+}
+
+/// Also those that wait for room in their ring.
+#[test]
+fn refused_payload_at_a_full_ring() {
+    for input in [RECV, SEND] {
+        let mut rig = Rig::new::<512, 64>(Pauses::NONE, Pauses::NONE);
+        rig.recorder.latency = Delay::fixed(60);
+        rig.open(1, 2);
+        (0..4).for_each(|_| _ = rig.push(SEND, 1));
+        rig.settle();
+        rig.fenced_sends = true;
+        for _ in 0..40 {
+            // the card hears of the room by the look that the completion waits for
+            rig.consume(1, 1);
+            rig.push_refused(input, 1, rig.issued);
+            while rig.pending() > 0 {
+                rig.step();
+            }
+        }
+        rig.settle();
+        assert_eq!((rig.losses, rig.rings[1].written), (0, 44));
+        assert!(rig.due_refusals.is_empty(), "{:?}", rig.due_refusals);
+    }
 }

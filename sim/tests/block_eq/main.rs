@@ -189,6 +189,27 @@ fn records_are_not_read_in_a_hurry() {
     rig.settle();
 }
 
+/// An event that finds its ring half full has the record read once.
+#[test]
+fn a_record_is_read_once_for_an_event() {
+    let mut rig = quiet();
+    rig.open(4, 2, 0);
+    // the third of four finds two
+    (0..3).for_each(|_| _ = rig.push(4));
+    (0..2000).for_each(|_| rig.step());
+    assert_eq!((rig.rings[4].written, rig.reads), (3, 1));
+    // that the host took them is not known before the next one
+    rig.consume(4, 3);
+    rig.push(4);
+    (0..2000).for_each(|_| rig.step());
+    assert_eq!((rig.rings[4].written, rig.reads), (4, 2));
+    // and now is: this one finds one
+    rig.push(4);
+    (0..2000).for_each(|_| rig.step());
+    assert_eq!((rig.rings[4].written, rig.reads), (5, 2));
+    rig.settle();
+}
+
 #[test]
 fn a_queue_that_is_not_open_forgets() {
     let mut rig = quiet();

@@ -289,6 +289,33 @@ fn a_refused_write_is_reported_with_its_count() {
     }
 }
 
+/// `refused` of a client changes with its own responses alone.
+fn refusals<const W: usize, const K: usize>() {
+    let mut setup = Setup::new::<W, K>(&Config::default(), Pauses::NONE);
+    let dut = setup.bench.dut();
+    let ports = [0, 1, 2, 3, 4, 5].map(|n| dut.output(&format!("refused_{n}")).unwrap());
+    let mut expected = [false; CLIENTS];
+    for client in 0..CLIENTS {
+        let good = BASE + client as u64 * REGION + 64;
+        for addr in [0x4000, good, 0x4000] {
+            setup.write(client, addr, 64);
+            let due = setup.asked[client].len() as u64;
+            while setup.bench.dut().get(setup.done[client]) < due {
+                setup.with(|bench, agents| bench.step(agents)).unwrap();
+            }
+            expected[client] = addr < BASE;
+            let found = ports.map(|port| setup.bench.dut().is_set(port));
+            assert_eq!(found, expected, "client {client}");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_is_that_of_one_client() {
+    refusals::<512, 64>();
+    refusals::<64, 8>();
+}
+
 #[test]
 fn reset_leaves_nothing_under_way() {
     let mut setup = Setup::new::<512, 64>(&Config::hostile(25), Pauses::NONE);

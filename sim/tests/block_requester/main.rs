@@ -5,6 +5,7 @@ mod bench;
 mod failures;
 mod reads;
 mod reread;
+mod timer;
 mod unread;
 
 use bench::{Peer, Rig, sge};

@@ -5,7 +5,8 @@ use ferroce_proto::abi::wqe::opcode;
 use ferroce_sim::random::Pauses;
 
 use super::bench::{Peer, Q, Rig, mtu_bytes};
-use super::{ctx, one, opened, run_random, wqe};
+use super::failures::rig;
+use super::{completions, ctx, one, opened, run_random, wqe};
 
 #[test]
 fn nothing_completes_before_all_of_it_is_read() {
@@ -61,4 +62,30 @@ fn a_flush_does_not_hold_up_the_reads_that_completions_wait_for() {
         let (_, status) = rig.done(qpn)[99];
         assert_eq!(status, u64::from(status::WR_FLUSH_ERR), "queue pair {qpn}");
     }
+}
+
+/// Packets are acknowledged when they were sent again: what was read of them long ago is being read once more.
+#[test]
+fn an_acknowledgement_waits_for_what_was_sent_again() {
+    let mut rig = rig(Peer {
+        no_answer: true,
+        ..Peer::default()
+    });
+    rig.read_delay = 100;
+    for _ in 0..3 {
+        rig.post(1, wqe(opcode::WRITE, 3000), one(3000));
+    }
+    rig.ring(1);
+    rig.run(600);
+    assert_eq!(rig.sent(1), 9);
+    // until the timeout
+    rig.read_delay = 3000;
+    rig.run_until_sent(1, 2 * 9);
+    rig.run(50);
+    rig.answer(1, 108, 0);
+    rig.run(1500);
+    assert_eq!(rig.done(1), [], "nothing of it is read");
+    rig.run(2000);
+    let done = [0, 1, 2].map(|index| (index, status::SUCCESS));
+    assert_eq!(rig.done(1), completions(done));
 }

@@ -143,6 +143,27 @@ fn what_was_let_through_is_waited_for() {
     assert_eq!(setup.done(), [(1, 0)]);
 }
 
+/// A placement that was checked before the key changed is counted some cycles later.
+#[test]
+fn what_was_checked_just_before_is_waited_for() {
+    for cycles in [0, 4, 8, 12] {
+        let mut setup = Setup::new();
+        setup.post(1);
+        while setup.asked.is_empty() || setup.answer.is_some() {
+            setup.step();
+        }
+        setup.run(cycles);
+        setup.set("placed.busy", 1);
+        setup.set("placed.level", 1);
+        setup.stays();
+        setup.set("placed.moved", 1);
+        setup.step();
+        setup.set("placed", 0);
+        setup.run(60);
+        assert_eq!(setup.done(), [(1, 0)], "{cycles} cycles later");
+    }
+}
+
 #[test]
 fn reads_and_atomics_of_peers_are_waited_for() {
     for kind in ["reads", "atomics"] {

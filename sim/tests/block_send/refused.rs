@@ -1,10 +1,11 @@
 //! WQEs that cannot run, and those that end outside of their grant.
 
 use ferroce_proto::abi::cq::status::{LOC_LEN_ERR, LOC_PROT_ERR, LOC_QP_OP_ERR};
+use ferroce_proto::abi::qpc::SqCtx;
 use ferroce_proto::abi::wqe::{MAX_MSG, Sge, opcode};
 
 use super::setup::Setup;
-use super::work::{NO_REGION, READABLE, Work, sge};
+use super::work::{NO_REGION, READABLE, Work, ctx, sge};
 use super::{steady, whole};
 
 /// Queue pairs of the three transports; 0 and 12 have READs, 15 has none.
@@ -50,6 +51,25 @@ fn what_a_transport_does_not_have() {
         let work = Work::new(UD, opcode::SEND, &[sge(0x3000, 8)]);
         let work = work.with(|work| work.address.as_mut().unwrap().ah = ah);
         refused(&mut setup, if ah == 14 { 0 } else { LOC_QP_OP_ERR }, work);
+    }
+    setup.finish();
+}
+
+/// Code 2 is of no transport, and so has no operation.
+#[test]
+fn what_no_transport_has() {
+    let mut setup = steady();
+    let image = SqCtx {
+        qp_type: 2,
+        ..ctx(UD)
+    };
+    setup.rewrite(UD, image);
+    for op in 0..=255 {
+        // nor has a datagram queue pair one without an address handle
+        let work = Work::new(UD, op, &[sge(0x3000, 8)]).with(|work| work.address = None);
+        assert_eq!(work.status(1), LOC_QP_OP_ERR);
+        let plan = whole(&work);
+        setup.post(work, plan);
     }
     setup.finish();
 }

@@ -8,6 +8,7 @@ use fastrand::Rng;
 use ferroce_hdl::transport::requester::event::SqEventKind;
 use ferroce_hdl::transport::requester::grant::SendAction;
 use ferroce_hdl::transport::requester::send::SendPath;
+use ferroce_proto::abi::qpc::SqCtx;
 use ferroce_sim::bench::{Agent, Bench, Item, StreamSink, StreamSource};
 use ferroce_sim::random::Pauses;
 
@@ -111,27 +112,34 @@ impl Setup {
         // the sweep of the address handles
         (0..1 << Q).for_each(|_| setup.step());
         for qpn in 0..1 << Q {
-            for (port, we, bytes) in [
-                ("sq_image", "sq_we", ctx(qpn).emit()),
-                ("av_image", "av_we", path(qpn, false).emit()),
-                ("av_image", "ah_we", path(qpn, true).emit()),
-            ] {
-                let dut = setup.bench.dut_mut();
-                for signal in ["sq_we", "av_we", "ah_we"] {
-                    dut.set(dut.input(signal).unwrap(), u64::from(signal == we));
-                }
-                let image = dut.input(port).unwrap();
-                dut.write(image, &words(&bytes, image.width()));
-                dut.set(dut.input("image_qpn").unwrap(), qpn.into());
-                setup.step();
-            }
+            setup.write_image(["sq_image", "sq_we"], qpn, &ctx(qpn).emit());
+            setup.write_image(["av_image", "av_we"], qpn, &path(qpn, false).emit());
+            setup.write_image(["av_image", "ah_we"], qpn, &path(qpn, true).emit());
         }
         let dut = setup.bench.dut_mut();
-        for signal in ["sq_we", "av_we", "ah_we", "closed", "crowded"] {
+        for signal in ["closed", "crowded"] {
             dut.set(dut.input(signal).unwrap(), 0);
         }
         (0..1 << Q).for_each(|qpn| setup.recall(qpn));
         setup
+    }
+
+    /// Gives queue pair `qpn` another image.
+    pub(crate) fn rewrite(&mut self, qpn: u16, ctx: SqCtx) {
+        self.write_image(["sq_image", "sq_we"], qpn, &ctx.emit());
+    }
+
+    fn write_image(&mut self, [port, we]: [&str; 2], number: u16, bytes: &[u8]) {
+        let dut = self.bench.dut_mut();
+        for signal in ["sq_we", "av_we", "ah_we"] {
+            dut.set(dut.input(signal).unwrap(), u64::from(signal == we));
+        }
+        let image = dut.input(port).unwrap();
+        dut.write(image, &words(bytes, image.width()));
+        dut.set(dut.input("image_qpn").unwrap(), number.into());
+        self.step();
+        let dut = self.bench.dut_mut();
+        dut.set(dut.input(we).unwrap(), 0);
     }
 
     /// The send queue goes back: what it granted before is not to be sent any more.

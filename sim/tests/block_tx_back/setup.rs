@@ -279,6 +279,7 @@ impl<const W: usize, const K: usize> Setup<W, K> {
         assert_eq!(self.watch.lost_of, lost);
         assert_eq!(self.watch.departed, departed);
         assert_eq!(self.watch.counts, [frames, bytes, frames, acks]);
+        assert_eq!(self.watch.entered, frames);
         if self.steady {
             assert_eq!(self.watch.gaps, 0, "cycles without a beat inside of frames");
         }

@@ -16,6 +16,7 @@ pub(crate) struct Watch {
     bytes: Output,
     roce: Output,
     acks: Output,
+    enters: Output,
     valid: Output,
     last: Output,
     mark: Output,
@@ -29,6 +30,8 @@ pub(crate) struct Watch {
     pub(crate) departed: Vec<(u16, u32)>,
     /// Frames, bytes, RoCEv2 packets, acknowledgements.
     pub(crate) counts: [u64; 4],
+    /// Frames that passed the merge of the lanes.
+    pub(crate) entered: u64,
     /// Between the first beat of a frame and its last.
     inside: bool,
     /// Cycles inside frames in which no beat was offered.
@@ -58,6 +61,7 @@ impl Watch {
             bytes: output("tx_bytes"),
             roce: output("tx_roce_packets"),
             acks: output("tx_acks"),
+            enters: output("enters"),
             valid: output("m_axis_tx_tvalid"),
             last: output("m_axis_tx_tlast"),
             mark: output("mark"),
@@ -65,6 +69,7 @@ impl Watch {
             lost_of: Default::default(),
             departed: vec![],
             counts: [0; 4],
+            entered: 0,
             inside: false,
             gaps: 0,
             first: None,
@@ -95,6 +100,10 @@ impl Agent for Watch {
         self.counts[0] += dut.get(self.frames);
         self.counts[2] += dut.get(self.roce);
         self.counts[3] += dut.get(self.acks);
+        self.entered += dut.get(self.enters);
+        if self.entered < self.counts[0] {
+            return Err("a frame was sent that has not passed the merge".into());
+        }
         if dut.is_set(self.valid) {
             self.inside = !dut.is_set(self.last);
             if dut.is_set(self.last) {
