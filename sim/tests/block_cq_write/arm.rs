@@ -68,7 +68,7 @@ fn solicited_means_solicited_or_failed() {
     assert_eq!(rig.reports.events(3), [3, 0]);
 }
 
-/// The host is told of a solicited entry that it has not taken, whatever a look at its record told since it was written, and
+/// An arm reports a solicited entry that the host has not taken, whatever a look at its record read since it was written, and
 /// whatever the doorbell of another queue asked for before.
 #[test]
 fn a_look_leaves_solicited_entries_that_the_host_has_not_taken() {

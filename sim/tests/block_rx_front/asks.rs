@@ -361,8 +361,7 @@ const ALL: u64 = 0xf;
 
 #[test]
 fn a_storm_ends_by_itself() {
-    let mut rig = Rig::new(64);
-    let each = CLASSES as u64;
+    let (mut rig, each) = (Rig::new(64), CLASSES as u64);
     storming(&mut rig);
     rig.wait(9 * MILLISECOND - 200);
     assert_eq!((rig.warnings, rig.errors), (0, 0));
@@ -390,9 +389,7 @@ fn what_leaves_is_no_storm() {
     rig.setup.storm = 2;
     for _ in 0..8 {
         rig.wait(MILLISECOND);
-        for class in 0..CLASSES {
-            rig.pass(a_beat(class), [true, false]);
-        }
+        (0..CLASSES).for_each(|class| rig.pass(a_beat(class), [true, false]));
         assert_eq!(rig.get("pause_send"), ALL);
     }
     assert_eq!(rig.errors, 0);

@@ -10,9 +10,8 @@ use ferroce_sim::mutation::sites::Mutant;
 /// Seconds for a proof; usual is one.
 const LIMIT: u32 = 60;
 
-/// Whether each output, each next value of a register and each input of a block inside is the same in `source` and with
-/// `mutant`, for all values of the inputs, the registers and the outputs of the blocks inside. What follows only from values
-/// that cannot come is not found.
+/// Whether a mutant leaves its module as it is in `source`: each output, next value of a register and input of a block inside
+/// is the same for all values of the inputs, registers and outputs of blocks inside. Values that cannot come count too.
 ///
 /// # Errors
 /// Yosys cannot be started.
