@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use ferroce_hdl::emit::Design;
 use ferroce_hdl::engine;
-use ferroce_sim::mutation::schemata::{Choice, put_into};
+use ferroce_sim::mutation::schemata::Choice;
 use ferroce_sim::mutation::sites::Mutant;
-use ferroce_sim::verilator::{self, Spec};
+use ferroce_sim::verilator;
 use serde::{Deserialize, Serialize};
 
-use crate::conformance::run::{Outcome, Seeded, Target, run};
+use crate::conformance::run::{Outcome, run};
 use crate::conformance::{Case, SLOW, all};
 use crate::quiet::caught;
-use crate::seeded::{CAMPAIGNS, Found, find};
+use crate::seeded::{CAMPAIGNS, Found, find, target, with_choices};
 use crate::world::World;
 
 /// What found a mutant.
@@ -62,12 +62,9 @@ impl Engines {
         mutants: &[Mutant],
         campaigns: Duration,
     ) -> Result<Self, verilator::Error> {
-        let mut spec = Spec::from(design);
-        put_into(&mut spec, (1..).zip(mutants).map(Choice::of).collect());
-        let model = verilator::build(&spec, &verilator::Options::default())?;
+        let choices = (1..).zip(mutants).map(Choice::of).collect();
         Ok(Self {
-            // of one for the life of the process
-            model: Box::leak(Box::new(model)),
+            model: with_choices(design, choices)?,
             finds: Mutex::default(),
             campaigns,
         })
@@ -76,10 +73,7 @@ impl Engines {
     /// What finds the mutant of this number from 1, or the engine as it is with 0; `None` if nothing does.
     #[must_use]
     pub fn finder(&self, number: usize) -> Option<Finder> {
-        let target = Target::Seeded(Seeded {
-            model: self.model,
-            number,
-        });
+        let target = target(self.model, number);
         let Ok(Ok((card, _))) = caught(|| target.card(World::Hostile)) else {
             return Some(Finder::case("register FEATURES"));
         };

@@ -154,13 +154,10 @@ pub fn mutants(source: &str, modules: &[&str]) -> Vec<Mutant> {
     let mut found = Vec::new();
     let mut place = Place::default();
     let mut scope = Scope::default();
+    let mut is_wanted = false;
     for (at, &line) in lines.iter().enumerate() {
-        if line.starts_with("module ") {
-            let own = lines[at..].iter().position(|line| *line == "endmodule");
-            scope = Scope::of(&lines[at..at + own.unwrap_or_default()]);
-        }
         let module = place.module.unwrap_or_default();
-        if modules.is_empty() || modules.contains(&without_sizes(module).as_str()) {
+        if is_wanted {
             let made = place.changes(line, &scope);
             found.extend(made.into_iter().map(|(mutated, expression)| Mutant {
                 module: module.to_owned(),
@@ -171,6 +168,11 @@ pub fn mutants(source: &str, modules: &[&str]) -> Vec<Mutant> {
             }));
         }
         place.pass(line);
+        if let Some(module) = place.module.filter(|_| line.starts_with("module ")) {
+            is_wanted = modules.is_empty() || modules.contains(&without_sizes(module).as_str());
+            let own = lines[at..].iter().position(|line| *line == "endmodule");
+            scope = Scope::of(&lines[at..at + own.unwrap_or_default()]);
+        }
     }
     found
 }

@@ -11,7 +11,7 @@ use crate::peer::MILLISECOND;
 /// Cycles from a pause to its acknowledgement, if nothing of its class is under way.
 const ACKNOWLEDGED_AFTER: usize = 4;
 /// And from the last beat of what was under way.
-const ACKNOWLEDGED_BEHIND: usize = 3;
+const STILL_FOR: usize = 3;
 /// From so many cycles behind a queue's pause on nothing of it begins.
 const BEGINS_UNTIL: usize = 2;
 
@@ -168,7 +168,7 @@ impl Rig {
         assert_eq!(acknowledged & moving, 0, "under way, cycle {cycle}");
         assert!(stalled & u64::from(now.moves > 0) == 0, "cycle {cycle}");
         // what has had its time does
-        let latest = self.cycles[..ACKNOWLEDGED_BEHIND].iter();
+        let latest = self.cycles[..STILL_FOR].iter();
         let moved = latest.fold(0, |all: u64, cycle| all | cycle.moves);
         let all = [ALL_PRIORITIES, ALL_CLASSES];
         let [asked, shut] = self.cycles.iter().fold(all, |[asked, shut], cycle| {

@@ -136,12 +136,19 @@ fn choices(source: &str) -> Result<Vec<Choice>, String> {
 /// What Verilator or the compiler says, or a change that has no place.
 pub fn engine() -> Result<&'static verilator::Model, String> {
     let design: Design = builds::verilog(WIDTH)?;
-    let mut spec = Spec::from(&design);
-    let choices = choices(&spec.source)?;
+    let choices = choices(&design.source())?;
+    with_choices(&design, choices).map_err(|e| e.to_string())
+}
+
+/// The engine `design` with `choices`, for the life of the process.
+pub(crate) fn with_choices(
+    design: &Design,
+    choices: Vec<Choice>,
+) -> Result<&'static verilator::Model, verilator::Error> {
+    let mut spec = Spec::from(design);
     put_into(&mut spec, choices);
-    let model = verilator::build(&spec, &verilator::Options::default());
-    // of one for the life of the process
-    Ok(Box::leak(Box::new(model.map_err(|e| e.to_string())?)))
+    let model = verilator::build(&spec, &verilator::Options::default())?;
+    Ok(Box::leak(Box::new(model)))
 }
 
 /// The first failure.
